@@ -1,0 +1,241 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# run.sh: runs one TAP script as root in a throw-away VM that sees the host's / read-only, and judges the run.
+# Called by ./check and by people. Owns the QEMU command line and the rules of what a passed run is; the guest's
+# side is init, guest.sh and lib.sh. Never needs KVM, never loads anything on the host.
+set -euo pipefail
+
+usage() {
+	cat <<-'END'
+	usage: run.sh [options] SCRIPT [args...]
+	  --icount        one CPU whose clock counts instructions: exact, repeatable time, and sleeping is free
+	  --smp2          two CPUs that really run at the same time: for races
+	  --timeout S     kill the VM after S seconds of host time (default 120)
+	  --mem MB        guest memory (default 1024)
+	  --out DIR       directory that the guest sees as /out, and where the logs go (default: a temporary one,
+	                  removed after a pass)
+	  --kernel FILE   shell variables KVER KROOT KIMG of another kernel (default: what kernel.sh prints)
+	Variables named QGPU_* reach the script. Prints the TAP on stdout and a verdict on stderr; exit status 0 only if
+	the script exited 0, its plan was met, and the kernel log is clean.
+	END
+}
+
+RIG=$(cd "$(dirname "$0")" && pwd)
+mode=plain timeout_s=120 mem_mb=1024 out= kernel_file=
+while (($#)); do
+	case $1 in
+	--icount) mode=icount ;;
+	--smp2) mode=smp2 ;;
+	--timeout) timeout_s=${2:?--timeout needs seconds} && shift ;;
+	--mem) mem_mb=${2:?--mem needs MB} && shift ;;
+	--out) out=${2:?--out needs a directory} && shift ;;
+	--kernel) kernel_file=${2:?--kernel needs a file} && shift ;;
+	-h | --help) usage && exit 0 ;;
+	-*) usage >&2 && exit 2 ;;
+	*) break ;;
+	esac
+	shift
+done
+(($#)) || { usage >&2 && exit 2; }
+[[ -f $1 ]] || { echo "run.sh: no script $1" >&2 && exit 2; }
+script=$(realpath "$1")
+shift
+[[ $timeout_s =~ ^[0-9]+$ && $mem_mb =~ ^[0-9]+$ ]] || { echo "run.sh: --timeout and --mem take whole numbers" >&2; exit 2; }
+
+if [[ -n $kernel_file ]]; then
+	variables=$(<"$kernel_file")
+else
+	variables=$("$RIG/kernel.sh")
+fi
+eval "$variables"
+
+keep_out=1
+if [[ -z $out ]]; then
+	out=$(mktemp -d "${TMPDIR:-/tmp}/qgpu-vm.XXXXXX")
+	keep_out=
+fi
+mkdir -p "$out"
+out=$(realpath "$out")
+rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log}
+
+qemu_pid=
+# shellcheck disable=SC2317 # called by the trap
+on_exit() {
+	[[ -z $qemu_pid ]] || kill -TERM "$qemu_pid" 2>/dev/null || true
+	[[ -n $keep_out ]] || rm -rf "$out"
+}
+trap on_exit EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# ---- initramfs: busybox, init, vmexit, and the modules that mounting the host's root needs ----
+
+make_initramfs() {
+	local target=$1 work n=0 module applet
+	work=$(mktemp -d "${target%/*}/initramfs.XXXXXX")
+	mkdir -p "$work"/{bin,dev,proc,sys,modules,lower,upper,root}
+	cp /bin/busybox "$work/bin/busybox"
+	for applet in sh mount umount insmod mkdir cat chmod echo switch_root; do
+		ln -s busybox "$work/bin/$applet"
+	done
+	gcc -O2 -static -o "$work/bin/vmexit" "$RIG/vmexit.c"
+	install -m 755 "$RIG/init" "$work/init"
+	while read -r module; do
+		printf -v name '%02d-%s' $n "$(basename "${module%.xz}")"
+		case $module in
+		*.xz) xz -dc "$module" >"$work/modules/$name" ;;
+		*) cp "$module" "$work/modules/$name" ;;
+		esac
+		n=$((n + 1))
+	done < <(for module in virtio_pci 9pnet_virtio 9p overlay; do
+		modprobe -d "$KROOT" -S "$KVER" --show-depends $module
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }')
+	(cd "$work" && find . | LC_ALL=C sort | cpio -o -H newc --quiet) >"$work.cpio"
+	rm -rf "$work"
+	mv "$work.cpio" "$target"
+}
+
+cache=${QGPU_CACHE:-/var/cache/qgpu}/vm
+mkdir -p "$cache"
+key=$({ echo "$KVER $KROOT" && cat "$RIG/init" "$RIG/vmexit.c" "$RIG/run.sh"; } | sha256sum | cut -c1-16)
+initramfs=$cache/initramfs-$key.cpio
+if [[ ! -e $initramfs ]]; then
+	(
+		flock 9
+		[[ -e $initramfs ]] && exit
+		find "$cache" -maxdepth 1 -name 'initramfs-*.cpio' -mmin +1440 -delete
+		make_initramfs "$initramfs"
+	) 9>"$cache/lock"
+fi
+
+# ---- what the guest runs ----
+
+LOG_MARK="qgpu-vm: script starts"
+is_below_tmp() { [[ $1 == /tmp || $1 == /tmp/* ]]; }
+{
+	# A tmpfs on the guest's /tmp is faster, but must not hide the tree under test.
+	is_below_tmp "$script" || is_below_tmp "$RIG" || is_below_tmp "$PWD" || echo "export VM_PRIVATE_TMP=1"
+	printf 'export %s=%q\n' VM_LOG_MARK "$LOG_MARK" VM_MODE "$mode" VM_KROOT "$KROOT" VM_KVER "$KVER"
+	while IFS= read -r name; do
+		printf 'export %s=%q\n' "$name" "${!name}"
+	done < <(compgen -e | grep '^QGPU_' || true)
+	printf 'cd %q\n' "$PWD"
+	printf 'exec /bin/bash'
+	printf ' %q' "$RIG/guest.sh" "$script" "$@"
+	echo
+} >"$out/start"
+
+# ---- QEMU ----
+
+# oops=panic: a broken kernel ends the run at once. loglevel=5: the second serial port gets warnings and worse as
+# they happen, so that they survive a panic; the whole log comes back as /out/dmesg.
+append="console=ttyS1 loglevel=5 log_buf_len=4M panic=-1 oops=panic mitigations=off nokaslr tsc=reliable"
+append+=" no_timer_check noreplace-smp audit=0 apparmor=0 cryptomgr.notests rcupdate.rcu_expedited=1"
+append+=" 8250.nr_uarts=2 i8042.noaux i8042.nokbd"
+escape() { printf %s "${1//,/,,}"; } # QEMU's spelling of a comma in a value
+qemu=(qemu-system-x86_64 -M q35 -cpu qemu64,+rdrand -m "$mem_mb" -nodefaults -no-user-config -no-reboot -display none
+	-kernel "$KIMG" -initrd "$initramfs"
+	-serial stdio -serial "file:$(escape "$out/console")"
+	-device isa-debug-exit,iobase=0xf4,iosize=4
+	-fsdev "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"
+	-device virtio-9p-pci,fsdev=host,mount_tag=host
+	-fsdev "local,id=out,path=$(escape "$out"),security_model=none,multidevs=remap"
+	-device virtio-9p-pci,fsdev=out,mount_tag=out)
+case $mode in
+plain) qemu+=(-accel "tcg,thread=multi") ;;
+smp2) qemu+=(-accel "tcg,thread=multi" -smp 2) ;;
+icount)
+	qemu+=(-accel tcg -icount "shift=1,sleep=off" -rtc "base=2026-01-01T00:00:00,clock=vm" -seed 1)
+	append+=" norandmaps"
+	;;
+esac
+qemu+=(-append "$append")
+
+mkfifo "$out/pipe"
+started=$EPOCHREALTIME
+timeout -k 5 "$timeout_s" "${qemu[@]}" </dev/null >"$out/pipe" 2>"$out/qemu.log" &
+qemu_pid=$!
+tr -d '\r' <"$out/pipe" | tee "$out/tap" &
+reader_pid=$!
+qemu_status=0
+wait "$qemu_pid" || qemu_status=$?
+qemu_pid=
+wait "$reader_pid" || true
+rm -f "$out/pipe"
+wall_ms=$(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
+
+# ---- the verdict ----
+
+PASSED=33 FAILED=35 INIT_FAILED=37 # (code << 1) | 1 of guest.sh's codes; QEMU's own errors exit 1, a panic exits 0
+reasons=()
+fail() { reasons+=("$1"); }
+
+# Anything the kernel says when it, or a module, is wrong. Case matters: these are its spellings.
+BAD_LOG='\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|KFENCE|ODEBUG)\b|[Uu]nable to handle|Kernel panic|general protection'
+BAD_LOG+='|Call Trace|cut here|soft lockup|hard LOCKUP|blocked for more than|detected stall|detected expedited stall'
+BAD_LOG+='|possible (recursive|circular|irq lock)|(circular|recursive) locking|lock inversion|inconsistent lock state'
+BAD_LOG+='|suspicious RCU usage|bad unlock balance|held lock freed|lock held (when returning|at task exit)'
+BAD_LOG+='|still has locks held|sleeping function called|scheduling while atomic|refcount_t:|list_(add|del) corruption'
+BAD_LOG+='|double free|memory leak|new suspected memory leaks|nobody cared|DMA-API: .*(error|leak)|Bad page'
+BAD_LOG+='|divide error|invalid opcode|stack guard page|page allocation failure|# *not ok|\] +not ok '
+# dmesg is read from the mark on; the console has only warnings and worse, and before the mark there should be none.
+bad_lines() {
+	{
+		[[ ! -e $out/dmesg ]] || awk -v mark="$LOG_MARK" 'found; index($0, mark) { found = 1 }' "$out/dmesg"
+		[[ ! -e $out/console ]] || tr -d '\r' <"$out/console"
+	} | grep -aE "$BAD_LOG" | awk '!seen[$0]++'
+}
+
+case $qemu_status in
+"$PASSED") ;;
+"$FAILED") fail "the script exited with status $(cat "$out/status" 2>/dev/null || echo unknown)" ;;
+"$INIT_FAILED") fail "the guest could not set itself up" ;;
+124 | 137) fail "timed out after $timeout_s s" ;;
+0)
+	if grep -qa 'Kernel panic' "$out/console"; then
+		fail "the guest kernel panicked"
+	else
+		fail "the guest stopped without saying how the script ended"
+	fi
+	;;
+*) fail "QEMU failed with status $qemu_status: $(head -n 1 "$out/qemu.log")" ;;
+esac
+
+plans=$(grep -acE '^1\.\.[0-9]+' "$out/tap" || true)
+oks=$(grep -acE '^ok\b' "$out/tap" || true)
+not_oks=$(grep -acE '^not ok\b' "$out/tap" || true)
+skips=$(grep -aciE '^ok\b.*# *skip' "$out/tap" || true)
+planned=$(grep -aoEm1 '^1\.\.[0-9]+' "$out/tap" | cut -c4- || true)
+((plans)) || fail "no TAP plan line was printed"
+((plans < 2)) || fail "$plans TAP plan lines were printed"
+((not_oks == 0)) || fail "$not_oks tests failed"
+if ((plans == 1 && oks + not_oks != planned)); then
+	fail "$planned tests were planned, $((oks + not_oks)) reported"
+fi
+if ((plans == 1 && planned == 0)) && ! grep -qaiE '^1\.\.0 *# *skip' "$out/tap"; then
+	fail "the plan is empty and gives no reason to skip"
+fi
+
+if ((qemu_status == PASSED || qemu_status == FAILED)); then
+	grep -qF "$LOG_MARK" "$out/dmesg" 2>/dev/null || fail "the kernel log did not come back whole"
+	# bad page 5, died 7, warned 9, soft lockup 14
+	tainted=$(cat "$out/tainted" 2>/dev/null || echo 0)
+	(((tainted & (1 << 5 | 1 << 7 | 1 << 9 | 1 << 14)) == 0)) || fail "the guest kernel is tainted ($tainted)"
+fi
+bad=$(bad_lines || true)
+[[ -z $bad ]] || fail "the kernel log has $(wc -l <<<"$bad") bad lines, first: $(head -n 1 <<<"$bad")"
+
+took=$((wall_ms / 1000)).$(printf %03d $((wall_ms % 1000)))
+if ((${#reasons[@]} == 0)); then
+	echo "run.sh: passed $(basename "$script") ($mode): $oks tests, $skips skipped, $took s" >&2
+	exit 0
+fi
+for reason in "${reasons[@]}"; do
+	echo "run.sh: FAILED $(basename "$script") ($mode): $reason" >&2
+done
+if [[ -n $bad ]]; then
+	head -n 20 <<<"$bad" | sed 's/^/run.sh:   /' >&2
+fi
+keep_out=1
+echo "run.sh: logs are in $out ($took s)" >&2
+exit 1
