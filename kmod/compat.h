@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * compat.h - the one place where kernel versions differ, 6.1 ... 6.12. Real sources are written
+ * for the newest; each shim names the version that brought the newer form.
+ */
+#ifndef QGPU_COMPAT_H
+#define QGPU_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/device/class.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#error "qgpu is known to build on 6.1 ... 6.12 only"
+#endif
+
+/* vm_flags is changed through functions from 6.3 on. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
+/* class_create() lost its module argument in 6.4. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define qgpu_class_create(name) class_create(THIS_MODULE, name)
+#else
+#define qgpu_class_create(name) class_create(name)
+#endif
+
+#endif

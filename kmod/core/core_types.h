@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * core_types.h - what the scheduling core is told and what it answers. Plain structs; time is
+ * passed in; nothing here knows a register, a lock, a process or a percent sign. The theory and
+ * the bounds are in core.h.
+ */
+#ifndef QGPU_CORE_TYPES_H
+#define QGPU_CORE_TYPES_H
+
+#include "qgpu_env.h"
+
+#define CORE_PPM 1000000u
+
+/* Same values as enum qgpu_policy / qgpu_class / qgpu_source of the uapi (netlink.c asserts it). */
+enum core_policy { CORE_BEST_EFFORT, CORE_EQUAL_SHARE, CORE_FIXED_SHARE, CORE_BURST_SHARE };
+enum core_class { CORE_NORMAL, CORE_ONLINE, CORE_OFFLINE };
+enum core_source { CORE_BY_WINDOW, CORE_BY_TRACE, CORE_BY_SAMPLES, CORE_BY_INFERENCE };
+
+/**
+ * struct core_params - the card; set at init, changed only by calibration
+ * @switch_ns: s, time lost by one switch between two TSGs (100,000 on the model)
+ * @takeoff_ns: p, time to take a TSG off at a window's end (50,000)
+ * @sample_ns: P, mean distance of two looks with two or more awake (500,000)
+ * @idle_look_ns: distance of looks with fewer than two awake (5,000,000)
+ * @loss_ppm: l, loss aimed at (10,000)
+ * @smooth_ns: E, deviation aimed at over one second (5,000,000)
+ * @soft_wake_ns: wait the planner aims at where none was promised (50,000,000)
+ * @slice_min_ns, @slice_max_ns: what the chip can express
+ * @slice_round: what a slice becomes when written (hw_ops.slice_round)
+ */
+struct core_params {
+	u64 switch_ns, takeoff_ns, sample_ns, idle_look_ns;
+	u32 loss_ppm;
+	u64 smooth_ns, soft_wake_ns, slice_min_ns, slice_max_ns;
+	u64 (*slice_round)(u64 slice_ns);
+};
+
+/* A tenant's settings as asked. Defaults: weight 100, ceiling CORE_PPM, the rest 0. */
+struct core_settings {
+	u32 weight;             /* 1 ... 10000 */
+	u32 guarantee_ppm;      /* 0 ... CORE_PPM */
+	u32 ceiling_ppm;        /* 1 ... CORE_PPM */
+	enum core_class class_; /* "class" is a word of C++ */
+	u64 wake_ns;            /* 0 = no promise */
+	u64 hang_ns;            /* 0 = off */
+};
+
+/* Cumulative, ns; the same numbers that decide. */
+struct core_counters {
+	u64 run_ns, run_err_ns; /* err: published bound of run_ns's error */
+	u64 wait_ns, throttled_ns;
+	u64 windows, preempts, overruns;
+	enum core_source source;
+};
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * doorbell.c - notices a plain store into a user-mapped page.
+ *
+ *   not writable --write fault--> writable, timer armed --timer--> pass --> not writable
+ *
+ * The fault makes the page writable and arms the timer; the store is then retried and succeeds.
+ * A pass, on a worker, takes the page away from every mapping and only then reads and clears the
+ * word: what was stored before is seen now, what is stored later faults again. So no ring is lost.
+ *
+ * Why a timer: with immediate work a single CPU runs the worker before it retries the store, for
+ * ever. Why the delay doubles while passes find nothing: a slow or loaded machine may need longer
+ * than the first delay to come back from the fault.
+ *
+ * Order: the page table entry first, then arm(). A pass clears @armed first, then unmaps. Hence
+ * whoever finds @armed set has an entry that the coming pass takes away. The generic upgrade
+ * after .pfn_mkwrite runs after arm() and would break this, so both handlers write the entry
+ * themselves.
+ */
+#include "doorbell.h"
+
+#include <linux/gfp.h>
+#include <linux/highmem.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/pfn_t.h>
+
+#include "compat.h"
+
+#define DELAY_NS 10000u        /* first delay, within the 3 ... 20 us that rings may be late */
+#define DELAY_DOUBLINGS 7u     /* at most 1.28 ms */
+
+static struct workqueue_struct *pass_queue;
+
+static u32 *bell_word(struct front_doorbell *bell, u32 offset)
+{
+	return (u32 *)((u8 *)page_address(bell->page) + offset);
+}
+
+static void write_time(struct front_doorbell *bell)
+{
+	u64 now = bell->ops->time_ns(bell);
+
+	WRITE_ONCE(*bell_word(bell, DOORBELL_TIME_1), upper_32_bits(now));
+	WRITE_ONCE(*bell_word(bell, DOORBELL_TIME_0), lower_32_bits(now));
+}
+
+static void arm(struct front_doorbell *bell)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&bell->lock, flags);
+	if (!bell->armed) {
+		bell->armed = true;
+		hrtimer_start(&bell->timer, ns_to_ktime((u64)DELAY_NS << bell->quiet),
+			      HRTIMER_MODE_REL);
+	}
+	spin_unlock_irqrestore(&bell->lock, flags);
+}
+
+static enum hrtimer_restart timer_fired(struct hrtimer *timer)
+{
+	struct front_doorbell *bell = container_of(timer, struct front_doorbell, timer);
+
+	queue_work(pass_queue, &bell->work);
+	return HRTIMER_NORESTART;
+}
+
+static void pass(struct work_struct *work)
+{
+	struct front_doorbell *bell = container_of(work, struct front_doorbell, work);
+	u32 token;
+
+	spin_lock_irq(&bell->lock);
+	bell->armed = false;
+	spin_unlock_irq(&bell->lock);
+
+	unmap_mapping_range(&bell->mapping, 0, PAGE_SIZE, 1);
+	token = xchg(bell_word(bell, DOORBELL_RING), 0);
+	write_time(bell);
+
+	spin_lock_irq(&bell->lock);
+	bell->quiet = token ? 0 : min(bell->quiet + 1u, DELAY_DOUBLINGS);
+	spin_unlock_irq(&bell->lock);
+
+	bell->ops->rang(bell, token);
+}
+
+static vm_fault_t make_writable(struct front_doorbell *bell, struct vm_fault *vmf)
+{
+	pfn_t pfn = __pfn_to_pfn_t(page_to_pfn(bell->page), PFN_SPECIAL);
+	vm_fault_t result = vmf_insert_mixed_mkwrite(vmf->vma, vmf->address, pfn);
+
+	arm(bell);
+	return result;
+}
+
+static vm_fault_t bell_fault(struct vm_fault *vmf)
+{
+	struct front_doorbell *bell = vmf->vma->vm_private_data;
+
+	/* The class has 64 KiB; the words that exist are in the first page. */
+	if (vmf->pgoff != 0)
+		return VM_FAULT_SIGBUS;
+	if (vmf->flags & FAULT_FLAG_WRITE)
+		return make_writable(bell, vmf);
+	return vmf_insert_mixed(vmf->vma, vmf->address,
+				__pfn_to_pfn_t(page_to_pfn(bell->page), PFN_SPECIAL));
+}
+
+static vm_fault_t bell_pfn_mkwrite(struct vm_fault *vmf)
+{
+	return make_writable(vmf->vma->vm_private_data, vmf);
+}
+
+static const struct vm_operations_struct bell_vm_ops = {
+	.fault = bell_fault,
+	.pfn_mkwrite = bell_pfn_mkwrite,
+};
+
+int front_doorbell_map(struct front_doorbell *bell, struct vm_area_struct *vma)
+{
+	/* A private mapping would copy the page: its stores would reach nobody. */
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	vm_flags_set(vma, VM_MIXEDMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_private_data = bell;
+	vma->vm_ops = &bell_vm_ops;
+	return 0;
+}
+
+int front_doorbell_init(struct front_doorbell *bell, const struct front_doorbell_ops *ops,
+			struct inode *inode)
+{
+	bell->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!bell->page)
+		return -ENOMEM;
+	address_space_init_once(&bell->mapping);
+	bell->mapping.host = inode;
+	bell->mapping.a_ops = &empty_aops;
+	mapping_set_gfp_mask(&bell->mapping, GFP_KERNEL);
+	bell->ops = ops;
+	spin_lock_init(&bell->lock);
+	bell->armed = false;
+	bell->quiet = 0;
+	hrtimer_init(&bell->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	bell->timer.function = timer_fired;
+	INIT_WORK(&bell->work, pass);
+	write_time(bell);
+	return 0;
+}
+
+void front_doorbell_fini(struct front_doorbell *bell)
+{
+	hrtimer_cancel(&bell->timer);
+	cancel_work_sync(&bell->work);
+	__free_page(bell->page);
+}
+
+int front_doorbell_module_init(void)
+{
+	pass_queue = alloc_workqueue("qgpu_sim_doorbell", WQ_HIGHPRI, 0);
+	return pass_queue ? 0 : -ENOMEM;
+}
+
+void front_doorbell_module_exit(void)
+{
+	destroy_workqueue(pass_queue);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * turn.h - one turn of the scheduler of one runlist: look at the chip, charge the ledger, ask the
+ * core what follows, put the image in the slot, say when to look again. Portable: the module's
+ * worker (sched.c), the scenario tests and the benches run this same code.
+ *
+ *      turn_run(now) ──► hw status ──► core ledger ──► core pick ──► image ──► hw submit
+ *           └────────────── returns the time of the next turn ◄──────────────────┘
+ *
+ * The caller serialises everything on one turn (card->lock in the kernel). Objects are the
+ * caller's and are embedded in its own: struct turn_tsg in its TSG, struct core_tenant in its
+ * tenant. Nothing here allocates after turn_init().
+ *
+ * Changes (tenants, settings, TSGs, the driver's list) only alter memory; they reach the chip in
+ * turn_apply() or the next turn_run(). To change several things at once or not at all: alter,
+ * turn_apply(), and on its error put the former values back; the chip still has the former
+ * image then.
+ */
+#ifndef QGPU_TURN_H
+#define QGPU_TURN_H
+
+#include "core/core.h"
+#include "hw/hw_ops.h"
+
+struct turn_tsg {
+	u64 serial;                     /* unique for ever on this card */
+	u16 tsg_id;
+	u64 driver_slice_ns;            /* under best-effort the slice it runs with */
+	u16 channel_count;
+	const struct hw_channel *channels; /* caller's; HW_MAX_TSG_CHANNELS at most */
+	bool listed;                    /* in the driver's list: exists and may be scheduled */
+	bool nobody;                    /* the kernel's or qgpu's own: in every image, never held */
+	struct core_tsg core;           /* its tenant, activity, slice in force */
+};
+
+/**
+ * struct turn_config - set once
+ * @images: two buffers of equal size, each for every TSG with all its channels
+ * @tsg_max: most TSGs at a time
+ * @tenant_max: most tenants at a time
+ * @seed: of the jitter of samples
+ */
+struct turn_config {
+	struct hw *hw;
+	u32 runlist, engine_index;
+	struct hw_mem images[2];
+	u32 tsg_max, tenant_max;
+	struct core_params params;
+	u64 seed;
+};
+
+/* The runlist's totals; cumulative. */
+struct turn_counters {
+	u64 switch_ns, idle_ns, nobody_ns, submits, preempts;
+};
+
+struct turn;
+
+/**
+ * turn_create() - a scheduler for one runlist; nothing is touched yet. May sleep.
+ * Return: the turn, or NULL when out of memory.
+ */
+struct turn *turn_create(const struct turn_config *cfg, u64 now_ns);
+void turn_destroy(struct turn *turn);
+
+/* Settings. A tenant takes part from turn_tenant_add() on, with or without TSGs. */
+int turn_tenant_add(struct turn *turn, struct core_tenant *tenant,
+		    const struct core_settings *settings);
+void turn_tenant_set(struct turn *turn, struct core_tenant *tenant,
+		     const struct core_settings *settings);
+/* Its TSGs must have been moved before. */
+void turn_tenant_remove(struct turn *turn, struct core_tenant *tenant);
+void turn_policy_set(struct turn *turn, enum core_policy policy, u64 cycle_ns);
+
+/* TSGs. @tenant NULL = nobody. */
+int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
+void turn_tsg_move(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
+/* It is in no image the chip will read after the turn_apply() that must have come before. */
+void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg);
+
+/* Channels or listed flags of some TSG changed, or the order of the driver's list. */
+void turn_list_changed(struct turn *turn);
+
+/**
+ * turn_start() / turn_stop() - from start on the slot is ours; after stop no turn is run
+ */
+void turn_start(struct turn *turn, u64 now_ns);
+void turn_stop(struct turn *turn);
+
+/**
+ * turn_apply() - bring changes to the chip now
+ *
+ * Return: 0; an error of hw_ops, after which the slot still holds the former image (TSGs
+ * removed from the driver's list excepted: those are taken out by any later success).
+ */
+int turn_apply(struct turn *turn, u64 now_ns);
+
+/**
+ * turn_run() - one turn
+ * @next_ns: when the next one is due, absolute
+ * Return: 0, or the hardware's error: the card should be marked degraded; it is still safe to
+ * go on calling.
+ */
+int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
+
+/* What turn_run() would charge up to now, without deciding: counters become current. */
+void turn_account(struct turn *turn, u64 now_ns);
+void turn_counters(const struct turn *turn, struct turn_counters *out);
+/* The rotation's cycle in force, 0 = none. */
+u64 turn_cycle_ns(const struct turn *turn);
+
+#endif
