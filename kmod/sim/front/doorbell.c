@@ -23,6 +23,7 @@
 #include <linux/highmem.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/pfn_t.h>
 
 #include "compat.h"
