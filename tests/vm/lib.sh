@@ -49,30 +49,30 @@ note() {
 # check NAME CMD...: one test that passes if CMD succeeds; its output is shown only if it fails. CMD runs in this
 # shell, so it may set variables, but it must not rely on set -e. Always returns 0: a failed test does not end a script.
 check() {
-	local name=$1 output=/run/check.$BASHPID status=0
+	local lib_name=$1 lib_output=/run/check.$BASHPID lib_status=0
 	shift
-	"$@" >"$output" 2>&1 </dev/null || status=$?
-	if ((status == 0)); then
-		ok "$name"
+	"$@" >"$lib_output" 2>&1 </dev/null || lib_status=$?
+	if ((lib_status == 0)); then
+		ok "$lib_name"
 	else
-		not_ok "$name" "'$*' exited with status $status"
-		sed 's/^/# /' "$output"
+		not_ok "$lib_name" "'$*' exited with status $lib_status"
+		sed 's/^/# /' "$lib_output"
 	fi
-	rm -f "$output"
+	rm -f "$lib_output"
 }
 
 # check_fails NAME CMD...: passes if CMD fails by itself (not by a signal, and not because it was not found).
 check_fails() {
-	local name=$1 output=/run/check.$BASHPID status=0
+	local lib_name=$1 lib_output=/run/check.$BASHPID lib_status=0
 	shift
-	"$@" >"$output" 2>&1 </dev/null || status=$?
-	if ((status > 0 && status < 126)); then
-		ok "$name"
+	"$@" >"$lib_output" 2>&1 </dev/null || lib_status=$?
+	if ((lib_status > 0 && lib_status < 126)); then
+		ok "$lib_name"
 	else
-		not_ok "$name" "'$*' exited with status $status, expected a failure"
-		sed 's/^/# /' "$output"
+		not_ok "$lib_name" "'$*' exited with status $lib_status, expected a failure"
+		sed 's/^/# /' "$lib_output"
 	fi
-	rm -f "$output"
+	rm -f "$lib_output"
 }
 
 # check_equal NAME GOT WANTED

@@ -21,7 +21,7 @@ usage() {
 }
 
 RIG=$(cd "$(dirname "$0")" && pwd)
-mode=plain timeout_s=120 mem_mb=1024 out= kernel_file=
+mode=plain timeout_s=120 mem_mb=1024 out="" kernel_file=""
 while (($#)); do
 	case $1 in
 	--icount) mode=icount ;;
@@ -58,7 +58,7 @@ mkdir -p "$out"
 out=$(realpath "$out")
 rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log}
 
-qemu_pid=
+qemu_pid=""
 # shellcheck disable=SC2317 # called by the trap
 on_exit() {
 	[[ -z $qemu_pid ]] || kill -TERM "$qemu_pid" 2>/dev/null || true
@@ -133,14 +133,14 @@ append="console=ttyS1 loglevel=5 log_buf_len=4M panic=-1 oops=panic mitigations=
 append+=" no_timer_check noreplace-smp audit=0 apparmor=0 cryptomgr.notests rcupdate.rcu_expedited=1"
 append+=" 8250.nr_uarts=2 i8042.noaux i8042.nokbd"
 escape() { printf %s "${1//,/,,}"; } # QEMU's spelling of a comma in a value
-qemu=(qemu-system-x86_64 -M q35 -cpu qemu64,+rdrand -m "$mem_mb" -nodefaults -no-user-config -no-reboot -display none
+qemu=(qemu-system-x86_64 -M q35 -cpu "qemu64,+rdrand" -m "$mem_mb" -nodefaults -no-user-config -no-reboot -display none
 	-kernel "$KIMG" -initrd "$initramfs"
 	-serial stdio -serial "file:$(escape "$out/console")"
-	-device isa-debug-exit,iobase=0xf4,iosize=4
+	-device "isa-debug-exit,iobase=0xf4,iosize=4"
 	-fsdev "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"
-	-device virtio-9p-pci,fsdev=host,mount_tag=host
+	-device "virtio-9p-pci,fsdev=host,mount_tag=host"
 	-fsdev "local,id=out,path=$(escape "$out"),security_model=none,multidevs=remap"
-	-device virtio-9p-pci,fsdev=out,mount_tag=out)
+	-device "virtio-9p-pci,fsdev=out,mount_tag=out")
 case $mode in
 plain) qemu+=(-accel "tcg,thread=multi") ;;
 smp2) qemu+=(-accel "tcg,thread=multi" -smp 2) ;;
@@ -159,7 +159,7 @@ tr -d '\r' <"$out/pipe" | tee "$out/tap" &
 reader_pid=$!
 qemu_status=0
 wait "$qemu_pid" || qemu_status=$?
-qemu_pid=
+qemu_pid=""
 wait "$reader_pid" || true
 rm -f "$out/pipe"
 wall_ms=$(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
@@ -172,7 +172,7 @@ fail() { reasons+=("$1"); }
 
 # Anything the kernel says when it, or a module, is wrong. Case matters: these are its spellings.
 BAD_LOG='\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|KFENCE|ODEBUG)\b|[Uu]nable to handle|Kernel panic|general protection'
-BAD_LOG+='|Call Trace|cut here|soft lockup|hard LOCKUP|blocked for more than|detected stall|detected expedited stall'
+BAD_LOG+='|Call Trace|soft lockup|hard LOCKUP|blocked for more than|detected stall|detected expedited stall'
 BAD_LOG+='|possible (recursive|circular|irq lock)|(circular|recursive) locking|lock inversion|inconsistent lock state'
 BAD_LOG+='|suspicious RCU usage|bad unlock balance|held lock freed|lock held (when returning|at task exit)'
 BAD_LOG+='|still has locks held|sleeping function called|scheduling while atomic|refcount_t:|list_(add|del) corruption'

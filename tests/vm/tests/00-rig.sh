@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # 00-rig.sh: says whether the VM rig gives the other tests what they rely on. Runs in the guest, through run.sh.
 # Tests nothing of qgpu itself.
+# shellcheck disable=SC2317 # check calls the functions
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "$0")/../lib.sh"
@@ -17,9 +18,9 @@ lists_genl_families() { [[ $(genl ctrl list) == *nlctrl* ]]; }
 loopback_is_up() { [[ $(ip -o link show lo) == *"LOOPBACK,UP"* ]]; }
 reaches_out() { echo "from the guest" >/out/rig-file && grep -q guest /out/rig-file; }
 cpus_match_mode() {
-	local wanted=1
-	[[ $VM_MODE == smp2 ]] && wanted=2
-	[[ $(nproc) == "$wanted" ]]
+	local count=1
+	[[ $VM_MODE == smp2 ]] && count=2
+	[[ $(nproc) == "$count" ]]
 }
 sleeps_exactly() {
 	local before after
