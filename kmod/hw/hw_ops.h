@@ -43,6 +43,7 @@ struct hw_identity {
 	u32 channels;           /* size of the channel id space */
 	u32 engine_count;
 	struct hw_engine engines[HW_MAX_ENGINES];
+	u16 pbdmas[HW_MAX_RUNLISTS]; /* of each runlist: bit p = PBDMA p serves it */
 	u64 slice_min_ns, slice_max_ns; /* what an image entry can express */
 };
 
@@ -84,7 +85,7 @@ struct hw_image_tsg {
 enum hw_channel_work {
 	HW_CHANNEL_DISABLED,
 	HW_CHANNEL_QUIET,       /* nothing to do */
-	HW_CHANNEL_HAS_WORK,    /* pending, waiting on a semaphore, or on the engine */
+	HW_CHANNEL_HAS_WORK,    /* pending, waiting on a semaphore, or being worked on */
 	HW_CHANNEL_FAULTED,
 };
 
@@ -115,7 +116,8 @@ struct hw_ops {
 
 	/* Take @tsg_id off engine and PBDMA at once; returns when it is off. -EBUSY: not
 	 * acknowledged before the deadline (uncuttable work): the request stays pending in the
-	 * chip. It may come back unless it is outside the image in the slot. */
+	 * chip. It may come back unless it is outside the image in the slot. @deadline_ns is
+	 * absolute, in hw_now_ns() time. */
 	int (*preempt)(struct hw *hw, u32 engine_index, u16 tsg_id, u64 deadline_ns);
 
 	/* Who is on the engine. One register read; does not sleep. */
