@@ -25,6 +25,7 @@
 struct turn_tsg {
 	u64 serial;                     /* unique for ever on this card */
 	u16 tsg_id;
+	u32 list_order;                 /* place in the driver's list; ties by serial */
 	u64 driver_slice_ns;            /* under best-effort the slice it runs with */
 	u16 channel_count;
 	const struct hw_channel *channels; /* caller's; HW_MAX_TSG_CHANNELS at most */
@@ -35,7 +36,9 @@ struct turn_tsg {
 
 /**
  * struct turn_config - set once
- * @images: two buffers of equal size, each for every TSG with all its channels
+ * @images: two buffers of equal size, each for every TSG with all its channels, and one TSG's
+ *          again: an image continues the rotation where the former one was cut, so the TSG that
+ *          was cut is listed first with what it had left and last with what it had used
  * @tsg_max: most TSGs at a time
  * @tenant_max: most tenants at a time
  * @seed: of the jitter of samples
