@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0
+# The TU104 layer over a recorded card: sequences, codes, errors.
+qgpu_add_test(tu104_test
+  SOURCES tests/unit/tu104_entry_test.cpp
+          tests/unit/tu104_probe_test.cpp
+          tests/unit/tu104_runlist_test.cpp
+          tests/unit/tu104_preempt_test.cpp
+          tests/unit/tu104_status_test.cpp
+  LIBRARIES qgpu_hw)
