@@ -44,6 +44,8 @@ struct chip_latency {
 	u32 fetch_ns, fetch_entry_ns;   /* runlist fetch: base, and per entry */
 	u32 pbdma_save_ns, pbdma_load_ns;
 	u32 gr_save_ns, gr_load_ns;
+	u32 ce_save_ns, ce_load_ns;     /* engines other than graphics */
+	u32 entry_ns;                   /* least time a GPFIFO entry takes, whatever is in it */
 	u32 slice_unit_ns;              /* 1024 */
 	u32 userd_writeback_ns;         /* GP_GET is written back this late at most */
 };
@@ -53,6 +55,10 @@ struct chip_switches {
 	bool submit_keeps_running;      /* a submit does not end the running slice (Ampere) */
 	bool doorbell_kept_when_disabled;
 	bool enable_sets_pending;       /* ENABLE_SET alone is enough (before Volta) */
+	bool disable_keeps_pending;     /* a disabled channel stays marked as having work, so
+					 * that enabling it again needs no doorbell */
+	bool gp_put_reread;             /* a channel looks at GP_PUT once more, unrung, before
+					 * it goes idle */
 	bool fetch_waits_for_sched_enable;
 	bool list_reread;               /* entries are read again on each traversal */
 	bool malformed_clears_pending;
