@@ -32,6 +32,9 @@ struct turn_tsg {
 	bool listed;                    /* in the driver's list: exists and may be scheduled */
 	bool nobody;                    /* the kernel's or qgpu's own: in every image, never held */
 	struct core_tsg core;           /* its tenant, activity, slice in force */
+	/* turn.c's own: */
+	u32 position;                   /* among the TSGs in list order */
+	bool in_slot;                   /* the image in the slot has it */
 };
 
 /**
@@ -61,12 +64,14 @@ struct turn;
 
 /**
  * turn_create() - a scheduler for one runlist; nothing is touched yet. May sleep.
+ * @now_ns: as hw_io_ops.now_ns would say; all times of a turn are of that clock
  * Return: the turn, or NULL when out of memory.
  */
 struct turn *turn_create(const struct turn_config *cfg, u64 now_ns);
 void turn_destroy(struct turn *turn);
 
-/* Settings. A tenant takes part from turn_tenant_add() on, with or without TSGs. */
+/* Settings. A tenant takes part from turn_tenant_add() on, with or without TSGs; its content is
+ * overwritten. Settings are checked before by core_check(). Return: 0, -ENOSPC. */
 int turn_tenant_add(struct turn *turn, struct core_tenant *tenant,
 		    const struct core_settings *settings);
 void turn_tenant_set(struct turn *turn, struct core_tenant *tenant,
@@ -75,7 +80,7 @@ void turn_tenant_set(struct turn *turn, struct core_tenant *tenant,
 void turn_tenant_remove(struct turn *turn, struct core_tenant *tenant);
 void turn_policy_set(struct turn *turn, enum core_policy policy, u64 cycle_ns);
 
-/* TSGs. @tenant NULL = nobody. */
+/* TSGs. @tenant NULL = nobody. The caller has filled everything above @core. Return: 0, -ENOSPC. */
 int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
 void turn_tsg_move(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
 /* It is in no image the chip will read after the turn_apply() that must have come before. */
@@ -109,6 +114,9 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
 /* What turn_run() would charge up to now, without deciding: counters become current. */
 void turn_account(struct turn *turn, u64 now_ns);
 void turn_counters(const struct turn *turn, struct turn_counters *out);
+/* A tenant's counters as of the last look, and its share, slice and budget in force. */
+void turn_tenant_counters(const struct turn *turn, struct core_tenant *tenant,
+			  struct core_counters *out);
 /* The rotation's cycle in force, 0 = none. */
 u64 turn_cycle_ns(const struct turn *turn);
 

@@ -5,6 +5,95 @@
  * Pure decisions: time, looks at the chip and settings go in; an admitted set, its slices and an
  * end come out. turn.c feeds it and carries its answers to the chip. No lock, no I/O, and no
  * allocation after core_init(). Everything on one struct core is serialised by the caller.
+ *
+ *            settings      looks (who is on the engine, who has work)
+ *               |                      |
+ *   check.c   share.c               ledger.c
+ *   refusal   shares of the awake   run, error, busy, lag ──► trim, once a second
+ *               |                      |                        |
+ *             plan.c  C, T, F, b  ◄────┼────────────────────────┘
+ *               |                      |
+ *               └───────► pick.c ◄─────┘     window = admitted set, slices, end
+ *                           |
+ *                         turn.c ──► image ──► chip
+ *
+ * WORDS. s = cost of one switch, p = cost of taking a TSG off at a window's end, M = awake TSGs,
+ * phi = a tenant's share, l = loss aimed at, E = deviation aimed at over one second, P = mean
+ * distance of looks. Delivered time = time the engine ran tenants; switching is charged to nobody.
+ *
+ * ROTATION (burst-share; the endless window). The hardware goes round the list; tenant i runs
+ * T_i = C * phi_i of every C + M*s. In any interval of length t the rotation completes whole
+ * rounds, which are exact, and one broken round. Over the broken round the worst that i can be
+ * ahead is its whole slice against what all got in that time: with x <= T_i of its own in a row,
+ * x - phi_i * x = (1 - phi_i) * x <= phi_i * (1 - phi_i) * C; the time s before each visit of the
+ * others widens the interval in which nobody is charged, at most M*s. So
+ *
+ *     |run_i - phi_i * delivered| <= phi_i * (1 - phi_i) * (C + M*s) + e*t              (R)
+ *
+ * where e is what rounding of slices (8 significant bits) and wrong trim leave, e*t grows with t
+ * until the ledger sees it. From (R): C_smooth = E / max phi(1-phi) - M*s keeps it below E.
+ * Throughput is C / (C + M*s), so C_loss = M*s*(1-l)/l reaches 1 - l and 19*M*s 95 %.
+ * A waker waits at most (1-phi)*C + M*s: C_wake = (50 ms - M*s) / (1-phi), a soft aim that yields
+ * where it would cost more than 15 %, that is below 17/3 * M*s:
+ *
+ *     C = min(C_loss, max(C_smooth, 19*M*s), max(C_wake, 17/3*M*s))
+ *
+ * and of 0.9*C ... C the value whose written slices are nearest to the shares. A lone tenant has
+ * C = 20 ms, so that one who wakes beside it waits no longer.
+ *
+ * ROUNDS. A submit ends the running slice and scheduling restarts at the first entry. If that
+ * entry were fixed, whoever changes the list often would feed it and starve the rest; if the cut
+ * TSG just lost what it had left, tenants would lose in proportion to phi^2, since they are cut
+ * phi of the time. So an image is the rotation continued: it begins with the TSG that was cut,
+ * with what it had left, and ends with the same TSG and what it had used:
+ *
+ *     slot   A A A A B B C C | A A A A B B ...           used = 3/4 of A's slice at the cut
+ *     image  a B C A'          a = 1/4 of A's slice, A' = 3/4: A' and a meet when the list wraps
+ *
+ * The period is still C, everybody has T once in it, and one image does it without a second
+ * submit. What remains is the error of "used": it is known from looks to half their distance,
+ * with mean zero, so n submits add a random walk of about sqrt(n) * P/4, and no pattern of
+ * submits biases anyone. When the slices change, used keeps its fraction of the slice.
+ *
+ * EXCLUSIVE WINDOWS (fixed-share). Tenant i owns b_i = phi_i * F_i in each period of
+ * F_i = max(20 ms, max(2 ms, 10*s) / phi_i), and periods lie on the card's clock, [k*F_i,
+ * (k+1)*F_i). A window admits its owner alone; among busy owners with budget the earliest period
+ * end is next, ties by index; a window is not interrupted. Since a window costs s + p, budgets
+ * are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below 1. By the argument for
+ * earliest deadline first with utilisation <= 1, without tails every busy owner has its b_i
+ * before its period ends, except for one window that had begun (it is not interrupted, at most
+ * the longest b_j); that is why a missed budget is carried and up to 2*b_i may be spent in one
+ * window. A tail of work that cannot be cut takes from all others once. Between two instants
+ * owner i can miss at most one budget's distance on either side:
+ *
+ *     lag_i <= phi_i * (2 * (F_i - b_i) + sum over j != i of tail_j)                      (W)
+ *
+ * and it is never ahead by more than its own tail, which is deducted from the next budget. Those
+ * without a share of their own get together what is unassigned, 1 % at least, by weight.
+ *
+ * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
+ * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
+ * slice 2*s. Busy = had work at one of the last two observations; lag accrues over the busy and
+ * windows end when their owner is not.
+ *
+ * LEDGER. A look finds one state. The time between two looks is split in the middle, half to the
+ * state at either end; so everything is charged to somebody once and the totals add up to the
+ * elapsed time. Looks lie at (k + U) * P, U uniform, so the weight of a look does not depend on
+ * where in the rotation it falls: the estimate has no bias whatever the tenants' own periods
+ * (strictly periodic looks would alias). A change between two looks d apart is off by a uniform
+ * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
+ * published error is 3 standard deviations. At the edges of an exclusive window turn.c looks in
+ * steps of at most 0.1 % of the window; the same rule then is "the middle of the last step", and
+ * the half steps are added up as a hard bound.
+ *
+ * LAG. lag_i = entitled - run over delivered time while i is busy. With the virtual time
+ * V = integral of d(delivered) / (sum of phi of the busy), entitled = phi_i * (V - V at joining):
+ * O(1) a look. A newcomer or waker joins at the present V with lag 0; sleepers forget. Since the
+ * last correction a tenant busy all the time may be off by (R) with e = 0 and by 3 sigma of the
+ * ledger; what is beyond becomes trim: T_i * (1 + trim), at most 10 %, at most once a second.
+ *
+ * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (two heaps). A plan is
+ * O(n) and is made at most every max(5 ms, C/4).
  */
 #ifndef QGPU_CORE_H
 #define QGPU_CORE_H
@@ -13,9 +102,20 @@
 
 /* Awake = had work within the longer of this and one cycle. */
 #define CORE_LINGER_NS 20000000ull
+/* The cycle of a lone tenant. */
+#define CORE_CYCLE_LONE_NS 20000000ull
 /* Shortest period of an exclusive window, and shortest budget (10 * s if that is longer). */
 #define CORE_PERIOD_MIN_NS 20000000ull
 #define CORE_BUDGET_MIN_NS 2000000ull
+/* A budget of less than this is not worth a window: it is carried. */
+#define CORE_CRUMB_NS 20000
+/* Periods that a busy owner may carry. */
+#define CORE_CARRY_PERIODS 10
+/* Least time between two plans; C / 4 if that is longer. */
+#define CORE_REPLAN_NS 5000000ull
+/* Corrections by the ledger: distance and size. */
+#define CORE_TRIM_EVERY_NS 1000000000ull
+#define CORE_TRIM_MAX_PPM 100000
 /* What those without a share of their own get together under fixed-share, at least. */
 #define CORE_REST_MIN_PPM 10000u
 
@@ -23,10 +123,10 @@ struct core_tenant;
 
 /* What a look found on the engine. */
 enum core_seen {
-	CORE_SEEN_IDLE,         /* nobody computes, nothing is being switched */
-	CORE_SEEN_SWITCH,       /* save or load: charged to nobody */
-	CORE_SEEN_NOBODY,       /* work of a TSG that belongs to no tenant */
-	CORE_SEEN_TSG,          /* a tenant's TSG computes */
+	CORE_SEEN_IDLE,   /* nobody computes, nothing is being switched */
+	CORE_SEEN_SWITCH, /* save or load: charged to nobody */
+	CORE_SEEN_NOBODY, /* work of a TSG that belongs to no tenant */
+	CORE_SEEN_TSG,    /* a tenant's TSG computes */
 };
 
 /**
@@ -35,24 +135,30 @@ enum core_seen {
  * @next: next TSG of the same tenant
  * @listed: the driver's list has it; else it takes part in nothing
  * @awake: had work within the linger; counts in M and gets its part of the tenant's slice
- * @has_work: at its last observation
- * @work_seen_ns: when work was last seen; 0 = never
- * @planned_ns: its slice by the plan in force; 0 = not admitted by any window
+ * @has_work: at one of its last two observations
+ * @quiet: the last observation found no work
+ * @work_seen_ns: when work was last seen
+ * @planned_ns: its slice by the plan in force when its window is on; 0 = not admitted by any
  * @slice_ns: its slice in the slot, as the chip took it; 0 = not in the slot
  */
 struct core_tsg {
 	struct core_tenant *tenant;
 	struct core_tsg *next;
-	bool listed, awake, has_work;
+	bool listed, awake, has_work, quiet;
 	u64 work_seen_ns;
 	u64 planned_ns;
 	u64 slice_ns;
 };
 
-/* How a run time's error is kept; see "Ledger" above. */
-struct core_error {
-	u64 bound_ns;           /* sum of what every measured edge may be off */
-	u64 var_us2;            /* variance of what was sampled, in square microseconds */
+/**
+ * struct core_phase - where a rotation was cut
+ * @tsg: the TSG whose turn it was; NULL = from the start of the list
+ * @used_ns: how much of its slice it had used
+ * @slice_ns: the slice it had then
+ */
+struct core_phase {
+	struct core_tsg *tsg;
+	u64 used_ns, slice_ns;
 };
 
 /**
@@ -60,34 +166,39 @@ struct core_error {
  *
  * Settings and plan:
  * @asked: settings as given
- * @share_ppm: of delivered time among those awake (rotation), of wall time (windows); 0 asleep
- * @cycle_slice_ns: T, its part of the rotation's cycle, over all its TSGs; 0 = not in rotation
+ * @index: place among the tenants
+ * @share_ppm: of delivered time among those awake (rotation; 0 asleep), of wall time (windows)
+ * @cycle_slice_ns: T, its part of the rotation's cycle, over all its awake TSGs; 0 = asleep
  * @period_ns, @budget_ns: F and b of its exclusive windows after scaling; 0 = no windows
  * @trim_ppm: correction of T by the ledger, -100000 ... 100000
- * @trim_next_ppm: what it becomes at the next plan
+ * @held: it is awake and its share is 0: not admitted
  *
  * Objects and activity:
  * @tsgs: its TSGs
  * @tsg_count, @listed_count, @awake_count, @work_count: of its TSGs
- * @awake: awake_count != 0 at the last observation
- * @busy: had work at the last observation of one of its TSGs
- * @work_seen_ns: newest of its TSGs
  *
  * Ledger; all cumulative in ns:
- * @run_ns, @error: time on the engine and how far it may be off
+ * @run_ns: time on the engine
+ * @edge_ns: sum of what the measured edges may be off
+ * @var_us2: variance of what was sampled, in square microseconds
  * @had_work_ns, @work_from_ns: closed spans of having work, and where the open one began
- * @throttled_ns, @throttled_from_ns: the same for having work without budget; 0 = not throttled
- * @windows, @preempts, @overruns: exclusive windows opened, cuts, ends later than p
+ * @wait_shown_ns: wait as last shown, so that it never goes back
+ * @throttled_ns, @throttled_from_ns: the same for having work without budget
+ * @throttled: an open span
+ * @windows, @preempts, @overruns: windows opened, cuts, windows that ended later than p
  * @source: worst source used
  *
- * Lag (see above), settled at @v_from:
+ * Lag, settled at @v_from:
  * @lag_ns: entitled - run up to then
  * @v_from, @run_from_ns: virtual time and run_ns at that point
- * @due_ns, @due_var_us2: entitlement and variance since the last correction
+ * @due_lag_ns, @due_run_ns, @due_var_us2: lag, run and variance since the last correction
+ * @due_broken: was not busy all that time
  *
  * Windows:
  * @left_ns: budget left in the period that ends at @period_end_ns; < 0 = overrun
- * @heap_at, @heap: where it is in the heap it is in
+ * @deadline_ns: its key: @period_end_ns, one period less while it has a missed budget
+ * @heap, @heap_at: which heap it is in (CORE_HEAP_*) and where
+ * @phase: where its TSGs' rotation was cut at the end of its last window
  */
 struct core_tenant {
 	struct core_settings asked;
@@ -95,48 +206,175 @@ struct core_tenant {
 	u32 share_ppm;
 	u64 cycle_slice_ns;
 	u64 period_ns, budget_ns;
-	s32 trim_ppm, trim_next_ppm;
+	s32 trim_ppm;
+	bool held;
 
 	struct core_tsg *tsgs;
 	u32 tsg_count, listed_count, awake_count, work_count;
-	bool awake, busy;
-	u64 work_seen_ns;
 
 	u64 run_ns;
-	struct core_error error;
-	u64 had_work_ns, work_from_ns;
-	u64 wait_shown_ns;
+	u64 edge_ns, var_us2;
+	u64 had_work_ns, work_from_ns, wait_shown_ns;
 	u64 throttled_ns, throttled_from_ns;
+	bool throttled;
 	u64 windows, preempts, overruns;
 	enum core_source source;
 
 	s64 lag_ns;
 	u64 v_from, run_from_ns;
-	s64 due_ns;
-	u64 due_run_ns;
-	u64 due_var_us2;
+	s64 due_lag_ns;
+	u64 due_run_ns, due_var_us2;
+	bool due_broken;
 
 	s64 left_ns;
-	u64 period_end_ns;
-	u32 heap_at;
+	u64 period_end_ns, deadline_ns;
 	u8 heap;
+	u32 heap_at;
+	struct core_phase phase;
 };
 
-struct core;
+/* A binary heap of tenants, earliest deadline on top, ties by index. */
+struct core_heap {
+	struct core_tenant **at;
+	u32 count;
+	u8 id;
+};
+
+enum { CORE_HEAP_NONE, CORE_HEAP_READY, CORE_HEAP_WAITING };
+
+/**
+ * struct core_claim - one tenant as share.c sees it
+ * @weight, @guarantee_ppm, @ceiling_ppm, @class_: as asked
+ * @share_ppm: what it gets
+ */
+struct core_claim {
+	u32 weight, guarantee_ppm, ceiling_ppm;
+	enum core_class class_;
+	u32 share_ppm;
+	u64 remainder; /* share.c's own */
+};
+
+/* Kinds of windows: which TSGs are admitted. Nobody's are always. */
+enum core_window_kind {
+	CORE_WINDOW_DRIVER,    /* all listed, the driver's slices and order (best-effort) */
+	CORE_WINDOW_ROTATION,  /* all tenants, planned slices, endless */
+	CORE_WINDOW_EXCLUSIVE, /* the owner's, until its budget is used or it has no work */
+	CORE_WINDOW_QUIET,     /* no busy owner has budget: those not busy who have some */
+};
+
+/**
+ * struct core_window - what is on
+ * @kind, @owner: owner under EXCLUSIVE, else NULL
+ * @budget_ns: most that the owner may run in it
+ * @spent_ns: what it ran in it
+ * @from_ns: when it was decided
+ */
+struct core_window {
+	enum core_window_kind kind;
+	struct core_tenant *owner;
+	s64 budget_ns, spent_ns;
+	u64 from_ns;
+};
+
+/**
+ * struct core_totals - the runlist's, cumulative, ns: with all tenants' run_ns they add up to the
+ *                      elapsed time
+ */
+struct core_totals {
+	u64 switch_ns, idle_ns, nobody_ns;
+};
+
+/**
+ * struct core - the scheduler's state for one runlist
+ *
+ * @params, @policy, @cycle_asked_ns: as given
+ * @tenants, @tenant_count, @tenant_max: all of them; @claims: scratch of one for each
+ *
+ * Plan:
+ * @cycle_ns: C in force; 0 = no rotation
+ * @awake_tenants, @awake_tsgs: who has slices by activity; M = awake_tsgs
+ * @dirty: who is awake or what was asked changed since the plan
+ * @stale: the image in the slot is not what the window and the plan say
+ * @planned_at_ns, @trimmed_at_ns: when that was last done
+ *
+ * Ledger:
+ * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
+ * @seen_before: the look before the last saw the same
+ * @v: virtual time; @busy_ppm: sum of shares of the busy; @busy_recip: 10^6 * 2^20 / busy_ppm
+ * @visit, @visit_from_ns: who was last seen running, and since when without a break
+ * @look_cell_ns, @look_at_ns, @rng: the cell of the grid the next look is in; when; the jitter
+ */
+struct core {
+	struct core_params params;
+	enum core_policy policy;
+	u64 cycle_asked_ns;
+
+	struct core_tenant **tenants;
+	u32 tenant_count, tenant_max;
+	struct core_claim *claims;
+
+	u64 cycle_ns;
+	u32 awake_tenants, awake_tsgs;
+	bool dirty, stale;
+	u64 planned_at_ns, trimmed_at_ns;
+
+	u64 looked_ns;
+	enum core_seen seen;
+	struct core_tsg *seen_tsg;
+	struct core_tenant *seen_tenant;
+	bool seen_before;
+	struct core_totals totals;
+	u64 v, busy_recip;
+	u32 busy_ppm;
+	struct core_tsg *visit;
+	u64 visit_from_ns;
+	u64 look_cell_ns, look_at_ns, rng;
+
+	struct core_window window;
+	struct core_heap ready, waiting;
+};
 
 /* What the glue shows of a tenant. */
 struct core_view {
-	u32 share_ppm;          /* effective */
-	u64 slice_ns;           /* of each of its TSGs, as the chip took it; 0 = none in the slot */
-	u64 window_ns;          /* budget a period under exclusive windows; 0 = in rotation */
+	u32 share_ppm; /* effective */
+	u64 slice_ns;  /* of each of its TSGs, as the chip took it; 0 = none in the slot */
+	u64 window_ns; /* budget a period under exclusive windows; 0 = in rotation */
 	bool awake;
 	u32 tsgs;
 };
 
 /**
+ * core_init() - an empty core; the only function that allocates
+ * Return: 0, -ENOMEM.
+ */
+int core_init(struct core *core, const struct core_params *params, u32 tenant_max, u64 seed,
+	      u64 now_ns);
+void core_fini(struct core *core);
+
+/**
  * core_settings_default() - weight 100, no guarantee, no ceiling, class normal
  */
 void core_settings_default(struct core_settings *settings);
+
+/**
+ * core_tenant_add() - @tenant takes part from now on; its former content is overwritten
+ * Return: 0, -ENOSPC: tenant_max reached.
+ */
+int core_tenant_add(struct core *core, struct core_tenant *tenant,
+		    const struct core_settings *settings);
+void core_tenant_set(struct core *core, struct core_tenant *tenant,
+		     const struct core_settings *settings);
+/* It has no TSG any more. */
+void core_tenant_remove(struct core *core, struct core_tenant *tenant);
+void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns);
+
+/**
+ * core_tsg_add() / core_tsg_remove() - @tenant NULL = nobody's; added unlisted
+ * core_tsg_list() - the driver's list has it, or has it no longer
+ */
+void core_tsg_add(struct core *core, struct core_tsg *tsg, struct core_tenant *tenant);
+void core_tsg_remove(struct core *core, struct core_tsg *tsg);
+void core_tsg_list(struct core *core, struct core_tsg *tsg, bool listed);
 
 /**
  * core_tenant_view() - what is in force for a tenant now
@@ -146,9 +384,112 @@ void core_tenant_view(const struct core_tenant *tenant, struct core_view *out);
 /**
  * core_tenant_counters() - its counters as of the last look; none ever goes back
  */
-void core_tenant_counters(struct core_tenant *tenant, struct core_counters *out);
+void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
+			  struct core_counters *out);
 
-/* check.c: what is refused at configuration time. */
+/*
+ * share.c
+ */
+
+/**
+ * core_share_split() - shares of claims that are all awake: guarantees, the rest by weight over
+ * online and normal up to their ceilings, what is left to offline by weight
+ *
+ * The shares add up to CORE_PPM exactly, unless all are at their ceiling. Guarantees that add up
+ * to more than CORE_PPM are scaled down.
+ */
+void core_share_split(struct core_claim *claims, u32 count);
+
+/**
+ * core_share_windows() - shares under fixed-share: guarantees; claims without one get what is
+ * unassigned, together at least CORE_REST_MIN_PPM, by weight
+ */
+void core_share_windows(struct core_claim *claims, u32 count);
+
+/*
+ * plan.c
+ */
+
+/**
+ * core_plan_due() - is it time for a new plan?
+ */
+bool core_plan_due(const struct core *core, u64 now_ns);
+
+/**
+ * core_plan_make() - shares, cycle, slices and budgets for who is awake now; O(n)
+ */
+void core_plan_make(struct core *core, u64 now_ns);
+
+/*
+ * ledger.c
+ */
+
+/**
+ * core_look() - charge the time since the last look
+ * @tsg: who computes, with CORE_SEEN_TSG; it is observed as having work
+ */
+void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg);
+
+/**
+ * core_work() - a TSG that was not seen running has work or has none
+ */
+void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work);
+
+/**
+ * core_lag_ns() - entitled minus run, as of the last look
+ */
+s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant);
+
+/* Used between the files of the core: settle lag before a share changes; the busy changed. */
+void core_ledger_settle(struct core *core, struct core_tenant *tenant);
+void core_ledger_busy_sum(struct core *core);
+void core_ledger_restart_due(struct core_tenant *tenant);
+/* Corrections from the ledger. Return: a trim changed. */
+bool core_ledger_trim(struct core *core, u64 now_ns);
+
+/*
+ * pick.c
+ */
+
+/**
+ * core_pick() - what is on from now
+ *
+ * Makes a plan when one is due, ends the window that is over, opens the next.
+ * Return: the image in the slot must be replaced.
+ */
+bool core_pick(struct core *core, u64 now_ns);
+
+/**
+ * core_next_ns() - when to look again: the next sample, the window's end, a refill, a plan
+ */
+u64 core_next_ns(struct core *core, u64 now_ns);
+
+/**
+ * core_admits() - is it in the image of the window that is on? Nobody's always is.
+ */
+bool core_admits(const struct core *core, const struct core_tsg *tsg);
+
+/**
+ * core_cut() - where the rotation of the window that is on is to go on
+ */
+void core_cut(const struct core *core, u64 now_ns, struct core_phase *out);
+
+/**
+ * core_taken() - the chip took the image: it starts with @first, @used_ns of its slice used
+ */
+void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns);
+
+/* Used between the files of the core. */
+void core_pick_busy(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_pick_idle(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 former_budget_ns,
+			 u64 former_period_ns, u64 now_ns);
+void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns);
+
+/*
+ * check.c: what is refused at configuration time
+ */
+
 enum core_field {
 	CORE_FIELD_NONE,
 	CORE_FIELD_POLICY,
@@ -183,7 +524,17 @@ struct core_refusal {
  * Return: 0; -ERANGE a number outside its range; -EOPNOTSUPP understood, not enforced by this
  * version; -ENOSPC guarantees over 100 %. @refusal (may be NULL) says which.
  */
-int core_check(const struct core_params *params, enum core_policy policy, u64 cycle_ns,
-	       const struct core_settings *settings, u32 count, struct core_refusal *refusal);
+int core_check(enum core_policy policy, u64 cycle_ns, const struct core_settings *settings,
+	       u32 count, struct core_refusal *refusal);
+
+static inline bool core_tenant_awake(const struct core_tenant *tenant)
+{
+	return tenant->awake_count != 0;
+}
+
+static inline bool core_tenant_busy(const struct core_tenant *tenant)
+{
+	return tenant->work_count != 0;
+}
 
 #endif

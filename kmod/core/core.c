@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * core.c - the core's own life: memory, tenants, settings. Called by turn.c. Changes memory only;
+ * what follows from a change is decided by plan.c and pick.c at the next turn.
+ */
+#include "core/core.h"
+
+int core_init(struct core *core, const struct core_params *params, u32 tenant_max, u64 seed,
+	      u64 now_ns)
+{
+	memset(core, 0, sizeof(*core));
+	core->params = *params;
+	core->policy = CORE_BURST_SHARE;
+	core->tenant_max = tenant_max;
+	core->tenants = env_zalloc(tenant_max * sizeof(*core->tenants));
+	core->claims = env_zalloc(tenant_max * sizeof(*core->claims));
+	core->ready.at = env_zalloc(tenant_max * sizeof(*core->ready.at));
+	core->waiting.at = env_zalloc(tenant_max * sizeof(*core->waiting.at));
+	core->ready.id = CORE_HEAP_READY;
+	core->waiting.id = CORE_HEAP_WAITING;
+	core->window.kind = CORE_WINDOW_DRIVER;
+	core->looked_ns = now_ns;
+	core->look_at_ns = now_ns;
+	core->look_cell_ns = now_ns;
+	core->trimmed_at_ns = now_ns;
+	core->stale = true;
+	core->dirty = true;
+	core->rng = seed ? seed : 1; /* 0 would stay 0 */
+	if (core->tenants && core->claims && core->ready.at && core->waiting.at)
+		return 0;
+	core_fini(core);
+	return -ENOMEM;
+}
+
+void core_fini(struct core *core)
+{
+	env_free(core->tenants);
+	env_free(core->claims);
+	env_free(core->ready.at);
+	env_free(core->waiting.at);
+	core->tenants = NULL;
+	core->claims = NULL;
+	core->ready.at = NULL;
+	core->waiting.at = NULL;
+}
+
+void core_settings_default(struct core_settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+	settings->weight = 100;
+	settings->ceiling_ppm = CORE_PPM;
+	settings->class_ = CORE_NORMAL;
+}
+
+int core_tenant_add(struct core *core, struct core_tenant *tenant,
+		    const struct core_settings *settings)
+{
+	if (core->tenant_count == core->tenant_max)
+		return -ENOSPC;
+	memset(tenant, 0, sizeof(*tenant));
+	tenant->asked = *settings;
+	tenant->index = core->tenant_count;
+	tenant->v_from = core->v;
+	core->tenants[core->tenant_count++] = tenant;
+	core->dirty = true;
+	return 0;
+}
+
+void core_tenant_set(struct core *core, struct core_tenant *tenant,
+		     const struct core_settings *settings)
+{
+	tenant->asked = *settings;
+	core_ledger_settle(core, tenant);
+	core_ledger_restart_due(tenant);
+	tenant->trim_ppm = 0;
+	core->dirty = true;
+}
+
+void core_tenant_remove(struct core *core, struct core_tenant *tenant)
+{
+	u32 i;
+
+	env_warn_once(tenant->tsg_count != 0);
+	core_pick_forget(core, tenant, core->looked_ns);
+	if (core->seen_tenant == tenant) {
+		core->seen = CORE_SEEN_SWITCH;
+		core->seen_tenant = NULL;
+		core->seen_tsg = NULL;
+	}
+	for (i = tenant->index; i + 1 < core->tenant_count; i++) {
+		core->tenants[i] = core->tenants[i + 1];
+		core->tenants[i]->index = i;
+	}
+	core->tenant_count--;
+	core->dirty = true;
+}
+
+void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns)
+{
+	if (core->policy == policy && core->cycle_asked_ns == cycle_ns)
+		return;
+	core->policy = policy;
+	core->cycle_asked_ns = cycle_ns;
+	core->dirty = true;
+}
+
+void core_tenant_view(const struct core_tenant *tenant, struct core_view *out)
+{
+	const struct core_tsg *tsg;
+
+	out->share_ppm = tenant->share_ppm;
+	out->window_ns = tenant->budget_ns;
+	out->awake = core_tenant_awake(tenant);
+	out->tsgs = tenant->tsg_count;
+	out->slice_ns = 0;
+	for (tsg = tenant->tsgs; tsg; tsg = tsg->next)
+		out->slice_ns = max(out->slice_ns, tsg->slice_ns);
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ledger.c - what was used: charges the time between looks, keeps its error, who is awake and
+ * busy, lag, and the corrections that follow from it. The same numbers bill and decide. Fed by
+ * turn.c; never decides who runs.
+ */
+#include "core/core.h"
+
+#define RECIP_SHIFT 20
+/* Below this a product with busy_recip fits 64 bits. */
+#define RECIP_SPAN_MAX_NS (1ull << 23)
+#define LAG_CAP_NS 1000000000ll
+
+/* V advances by the delivered time over the busy's shares. O(1), no division. */
+static void advance_v(struct core *core, u64 delivered_ns)
+{
+	if (!core->busy_ppm)
+		return;
+	if (likely(delivered_ns < RECIP_SPAN_MAX_NS))
+		core->v += delivered_ns * core->busy_recip >> RECIP_SHIFT;
+	else
+		core->v += env_mul_div(delivered_ns, CORE_PPM, core->busy_ppm);
+}
+
+static void set_busy_ppm(struct core *core, u32 busy_ppm)
+{
+	core->busy_ppm = busy_ppm;
+	core->busy_recip =
+		busy_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, busy_ppm) : 0;
+}
+
+void core_ledger_busy_sum(struct core *core)
+{
+	u64 sum_ppm = 0;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++)
+		if (core_tenant_busy(core->tenants[i]))
+			sum_ppm += core->tenants[i]->share_ppm;
+	set_busy_ppm(core, (u32)sum_ppm);
+}
+
+/* What it was entitled to and did not run since its lag was settled; only the busy are. */
+static s64 open_lag(const struct core *core, const struct core_tenant *tenant)
+{
+	u64 entitled_ns = 0;
+
+	if (core_tenant_busy(tenant))
+		entitled_ns = env_mul_div(core->v - tenant->v_from, tenant->share_ppm, CORE_PPM);
+	return (s64)entitled_ns - (s64)(tenant->run_ns - tenant->run_from_ns);
+}
+
+static s64 lag_cap(const struct core *core, const struct core_tenant *tenant)
+{
+	s64 periods_ns = (s64)(CORE_CARRY_PERIODS * max(tenant->budget_ns, core->cycle_ns));
+
+	return max(periods_ns, LAG_CAP_NS);
+}
+
+s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant)
+{
+	s64 cap_ns = lag_cap(core, tenant);
+
+	return clamp(tenant->lag_ns + open_lag(core, tenant), -cap_ns, cap_ns);
+}
+
+void core_ledger_settle(struct core *core, struct core_tenant *tenant)
+{
+	tenant->due_lag_ns += open_lag(core, tenant);
+	tenant->lag_ns = core_lag_ns(core, tenant);
+	tenant->v_from = core->v;
+	tenant->run_from_ns = tenant->run_ns;
+}
+
+void core_ledger_restart_due(struct core_tenant *tenant)
+{
+	tenant->due_lag_ns = 0;
+	tenant->due_run_ns = tenant->run_ns;
+	tenant->due_var_us2 = tenant->var_us2;
+	tenant->due_broken = false;
+}
+
+/* Lag is settled before work_count changes: only while it is positive does entitlement grow. */
+static void get_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
+{
+	struct core_tenant *tenant = tsg->tenant;
+
+	tsg->has_work = true;
+	if (!tenant->work_count)
+		core_ledger_settle(core, tenant);
+	if (tenant->work_count++)
+		return;
+	tenant->work_from_ns = now_ns;
+	set_busy_ppm(core, core->busy_ppm + tenant->share_ppm);
+	core_pick_busy(core, tenant, now_ns);
+}
+
+static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
+{
+	struct core_tenant *tenant = tsg->tenant;
+
+	tsg->has_work = false;
+	if (tenant->work_count == 1)
+		core_ledger_settle(core, tenant);
+	if (--tenant->work_count)
+		return;
+	tenant->due_broken = true;
+	tenant->had_work_ns += now_ns - tenant->work_from_ns;
+	set_busy_ppm(core, core->busy_ppm - min(core->busy_ppm, tenant->share_ppm));
+	core_pick_idle(core, tenant, now_ns);
+}
+
+static void wake(struct core *core, struct core_tsg *tsg)
+{
+	tsg->awake = true;
+	core->awake_tsgs++;
+	core->dirty = true;
+	if (!tsg->tenant->awake_count++) {
+		core->awake_tenants++;
+		tsg->tenant->lag_ns = 0;
+		core_ledger_restart_due(tsg->tenant);
+		tsg->tenant->due_broken = core_tenant_busy(tsg->tenant);
+	}
+}
+
+static void fall_asleep(struct core *core, struct core_tsg *tsg)
+{
+	tsg->awake = false;
+	core->awake_tsgs--;
+	core->dirty = true;
+	if (!--tsg->tenant->awake_count) {
+		core->awake_tenants--;
+		tsg->tenant->lag_ns = 0;
+		tsg->tenant->trim_ppm = 0;
+	}
+}
+
+void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work)
+{
+	if (!tsg->tenant || !tsg->listed)
+		return;
+	if (has_work) {
+		tsg->quiet = false;
+		tsg->work_seen_ns = now_ns;
+		if (!tsg->has_work)
+			get_work(core, tsg, now_ns);
+		if (!tsg->awake)
+			wake(core, tsg);
+		return;
+	}
+	if (tsg->has_work && tsg->quiet)
+		lose_work(core, tsg, now_ns);
+	tsg->quiet = true;
+	if (tsg->awake && now_ns - tsg->work_seen_ns > max(CORE_LINGER_NS, core->cycle_ns))
+		fall_asleep(core, tsg);
+}
+
+/* It is gone from the list: what it was doing ends here. */
+static void drop_activity(struct core *core, struct core_tsg *tsg, u64 now_ns)
+{
+	if (tsg->has_work)
+		lose_work(core, tsg, now_ns);
+	if (tsg->awake)
+		fall_asleep(core, tsg);
+}
+
+static void charge(struct core *core, enum core_seen seen, struct core_tenant *tenant,
+		   u64 span_ns)
+{
+	switch (seen) {
+	case CORE_SEEN_IDLE:
+		core->totals.idle_ns += span_ns;
+		break;
+	case CORE_SEEN_SWITCH:
+		core->totals.switch_ns += span_ns;
+		break;
+	case CORE_SEEN_NOBODY:
+		core->totals.nobody_ns += span_ns;
+		break;
+	case CORE_SEEN_TSG:
+		tenant->run_ns += span_ns;
+		tenant->left_ns -= (s64)span_ns;
+		if (core->window.owner == tenant)
+			core->window.spent_ns += (s64)span_ns;
+		advance_v(core, span_ns);
+		break;
+	}
+}
+
+/* The state changed somewhere in the last @span_ns: what that adds to a tenant's error. */
+static void add_error(struct core *core, struct core_tenant *tenant, u64 span_ns, bool glimpse)
+{
+	u64 us = env_div(span_ns, 1000) + 1;
+
+	if (!tenant)
+		return;
+	if (core->window.kind == CORE_WINDOW_EXCLUSIVE || core->window.kind == CORE_WINDOW_QUIET) {
+		tenant->edge_ns += span_ns >> 1;
+		return;
+	}
+	tenant->var_us2 += glimpse ? us * us : env_div(us * us, 12);
+	tenant->source = CORE_BY_SAMPLES;
+}
+
+/* Who runs, and since when without a break, for core_cut(). */
+static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
+{
+	if (seen != CORE_SEEN_TSG || !tsg)
+		return;
+	if (core->visit == tsg && core->seen != CORE_SEEN_IDLE &&
+	    (core->seen != CORE_SEEN_TSG || core->seen_tsg == tsg))
+		return;
+	core->visit = tsg;
+	core->visit_from_ns = now_ns - ((now_ns - core->looked_ns) >> 1);
+	/* Somewhere in between there was a switch, and the visit began after it. */
+	if (core->seen == CORE_SEEN_TSG)
+		core->visit_from_ns = min(now_ns, core->visit_from_ns +
+							  (core->params.switch_ns >> 1));
+}
+
+void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
+{
+	struct core_tenant *tenant = seen == CORE_SEEN_TSG ? tsg->tenant : NULL;
+	u64 span_ns = now_ns > core->looked_ns ? now_ns - core->looked_ns : 0;
+	u64 half_ns = span_ns >> 1;
+
+	/* Work first: whoever is charged is busy. */
+	if (tenant)
+		core_work(core, tsg, now_ns, true);
+	follow_visit(core, now_ns, seen, tsg);
+	charge(core, core->seen, core->seen_tenant, span_ns - half_ns);
+	charge(core, seen, tenant, half_ns);
+
+	if (seen != core->seen || tenant != core->seen_tenant) {
+		add_error(core, core->seen_tenant, span_ns, !core->seen_before);
+		add_error(core, tenant, span_ns, !core->seen_before);
+		core->seen_before = false;
+	} else {
+		core->seen_before = true;
+	}
+	core->looked_ns = now_ns;
+	core->seen = seen;
+	core->seen_tsg = tsg;
+	core->seen_tenant = tenant;
+}
+
+/* Integer square root, rounded up. */
+static u64 root(u64 value)
+{
+	u64 r = 0, bit = 1ull << 62;
+
+	while (bit > value)
+		bit >>= 2;
+	for (; bit; bit >>= 2) {
+		if (value >= r + bit) {
+			value -= r + bit;
+			r = (r >> 1) + bit;
+		} else {
+			r >>= 1;
+		}
+	}
+	return r + (value != 0);
+}
+
+/* Correct one tenant's T if the ledger is sure that it is off. Return: it changed. */
+static bool trim_one(struct core *core, struct core_tenant *tenant)
+{
+	u64 cycle_ns = core->cycle_ns + core->awake_tsgs * core->params.switch_ns;
+	u64 spread_ppm = env_div((u64)tenant->share_ppm * (CORE_PPM - tenant->share_ppm), CORE_PPM);
+	u64 sure_ns, off_ns, entitled_ns;
+	s32 trim_ppm;
+
+	core_ledger_settle(core, tenant);
+	if (tenant->due_broken || !core_tenant_busy(tenant)) {
+		core_ledger_restart_due(tenant);
+		return false;
+	}
+	off_ns = (u64)(tenant->due_lag_ns < 0 ? -tenant->due_lag_ns : tenant->due_lag_ns);
+	sure_ns = env_mul_div(cycle_ns, spread_ppm, CORE_PPM) +
+		  3000 * root(tenant->var_us2 - tenant->due_var_us2);
+	if (off_ns <= sure_ns)
+		return false;
+	entitled_ns = tenant->run_ns - tenant->due_run_ns + (u64)max(tenant->due_lag_ns, 0ll);
+	off_ns = min(env_mul_div(off_ns, CORE_PPM, max(entitled_ns, 1ull)),
+		     (u64)CORE_TRIM_MAX_PPM);
+	trim_ppm = tenant->trim_ppm + (tenant->due_lag_ns < 0 ? -(s32)off_ns : (s32)off_ns);
+	trim_ppm = clamp(trim_ppm, -CORE_TRIM_MAX_PPM, CORE_TRIM_MAX_PPM);
+	core_ledger_restart_due(tenant);
+	if (trim_ppm == tenant->trim_ppm)
+		return false;
+	tenant->trim_ppm = trim_ppm;
+	return true;
+}
+
+bool core_ledger_trim(struct core *core, u64 now_ns)
+{
+	bool changed = false;
+	u32 i;
+
+	if (core->window.kind != CORE_WINDOW_ROTATION || core->awake_tenants < 2 ||
+	    now_ns < core->trimmed_at_ns + CORE_TRIM_EVERY_NS)
+		return false;
+	core->trimmed_at_ns = now_ns;
+	for (i = 0; i < core->tenant_count; i++)
+		changed |= trim_one(core, core->tenants[i]);
+	return changed;
+}
+
+void core_tsg_add(struct core *core, struct core_tsg *tsg, struct core_tenant *tenant)
+{
+	memset(tsg, 0, sizeof(*tsg));
+	tsg->tenant = tenant;
+	if (tenant) {
+		tsg->next = tenant->tsgs;
+		tenant->tsgs = tsg;
+		tenant->tsg_count++;
+		tsg->planned_ns = 2 * core->params.switch_ns;
+	}
+}
+
+void core_tsg_list(struct core *core, struct core_tsg *tsg, bool listed)
+{
+	if (tsg->listed == listed)
+		return;
+	tsg->listed = listed;
+	core->stale = true;
+	if (!tsg->tenant)
+		return;
+	/* Presence alone changes shares only under fixed-share. */
+	if (listed) {
+		core->dirty |= !tsg->tenant->listed_count++;
+		return;
+	}
+	drop_activity(core, tsg, core->looked_ns);
+	core->dirty |= !--tsg->tenant->listed_count;
+}
+
+static void forget_tsg(struct core *core, struct core_tsg *tsg)
+{
+	struct core_tsg **at;
+
+	if (core->seen_tsg == tsg)
+		core->seen_tsg = NULL;
+	if (core->visit == tsg)
+		core->visit = NULL;
+	if (!tsg->tenant)
+		return;
+	if (tsg->tenant->phase.tsg == tsg)
+		tsg->tenant->phase.tsg = NULL;
+	for (at = &tsg->tenant->tsgs; *at; at = &(*at)->next) {
+		if (*at == tsg) {
+			*at = tsg->next;
+			tsg->tenant->tsg_count--;
+			break;
+		}
+	}
+}
+
+void core_tsg_remove(struct core *core, struct core_tsg *tsg)
+{
+	core_tsg_list(core, tsg, false);
+	forget_tsg(core, tsg);
+	tsg->tenant = NULL;
+	tsg->next = NULL;
+}
+
+void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
+			  struct core_counters *out)
+{
+	u64 work_ns = tenant->had_work_ns, throttled_ns = tenant->throttled_ns;
+
+	if (core_tenant_busy(tenant))
+		work_ns += core->looked_ns - tenant->work_from_ns;
+	if (tenant->throttled)
+		throttled_ns += core->looked_ns - tenant->throttled_from_ns;
+	if (work_ns > tenant->run_ns)
+		tenant->wait_shown_ns = max(tenant->wait_shown_ns, work_ns - tenant->run_ns);
+	out->run_ns = tenant->run_ns;
+	out->run_err_ns = tenant->edge_ns + 3000 * root(tenant->var_us2);
+	out->wait_ns = tenant->wait_shown_ns;
+	out->throttled_ns = throttled_ns;
+	out->windows = tenant->windows;
+	out->preempts = tenant->preempts;
+	out->overruns = tenant->overruns;
+	out->source = tenant->source;
+}
