@@ -30,4 +30,11 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #define qgpu_class_create(name) class_create(name)
 #endif
 
+/* class->devnode got a const device in 6.2. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define QGPU_DEVNODE_CONST
+#else
+#define QGPU_DEVNODE_CONST const
+#endif
+
 #endif

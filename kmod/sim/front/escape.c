@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * escape.c - one call of a tenant, its struct already in kernel memory: the base group and the RM
+ * escapes. Malformed calls (unknown, wrong size, wrong node) are the ioctl's own -EINVAL;
+ * everything else is said in the status field.
+ */
+#include <linux/file.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+#include "memory.h"
+
+/* What a T4 shows; addresses nobody maps. */
+#define PCI_VENDOR 0x10deu
+#define PCI_DEVICE_T4 0x1eb8u
+#define REG_BYTES (16ull << 20)
+#define FB_BYTES (256ull << 20)
+
+static bool is_ctl(const struct front_file *file)
+{
+	return !file->host;
+}
+
+/* ---- base group ---- */
+
+static long card_info(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_card_info *info = data;
+	u32 count = front_host_count(), room = bytes / sizeof(*info), i;
+
+	if (!is_ctl(file))
+		return -EINVAL;
+	memset(data, 0, room * sizeof(*info));
+	if (room < count)
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		info[i].valid = 1;
+		info[i].pci.bus = i + 1;
+		info[i].pci.vendor_id = PCI_VENDOR;
+		info[i].pci.device_id = PCI_DEVICE_T4;
+		info[i].gpu_id = (i + 1) << 8;
+		info[i].reg_address = (0x100ull + i) << 32;
+		info[i].reg_bytes = REG_BYTES;
+		info[i].fb_address = (0x200ull + i) << 32;
+		info[i].fb_bytes = FB_BYTES;
+		info[i].minor_number = i;
+	}
+	return 0;
+}
+
+static long register_fd(struct front_file *file, void *data, u32 bytes)
+{
+	const struct rm_register_fd *call = data;
+	struct front_file *target;
+	struct file *ctl;
+	long err = -EINVAL;
+
+	if (bytes != sizeof(*call))
+		return -EINVAL;
+	ctl = front_file_get(call->ctl_fd, true);
+	if (!ctl)
+		return -EINVAL;
+	target = ctl->private_data;
+	/* A target has no link of its own, so links never form a chain or a ring. */
+	mutex_lock(&front_links_lock);
+	if (!file->link && target != file && !target->link) {
+		file->link = ctl;
+		err = 0;
+	}
+	mutex_unlock(&front_links_lock);
+	if (err)
+		fput(ctl);
+	return err;
+}
+
+static long check_version(struct front_file *file, void *data, u32 bytes)
+{
+	static const char version[] = RM_VERSION;
+	struct rm_version *call = data;
+	bool same;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	call->reply = 1;
+	if (call->cmd == RM_VERSION_CMD_QUERY)
+		same = true;
+	else if (call->cmd == RM_VERSION_CMD_RELAXED)
+		same = !strncmp(call->text, version, strcspn(version, ".") + 1);
+	else
+		same = !strncmp(call->text, version, sizeof(call->text));
+	if (call->cmd == RM_VERSION_CMD_QUERY || !same) {
+		memset(call->text, 0, sizeof(call->text));
+		memcpy(call->text, version, sizeof(version));
+	}
+	return same ? 0 : -EINVAL;
+}
+
+static long sys_params(struct front_file *file, void *data, u32 bytes)
+{
+	/* Set once for the driver's life; every later caller must agree. */
+	static atomic64_t memblock_bytes;
+	const struct rm_sys_params *call = data;
+	u64 before;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	before = atomic64_cmpxchg(&memblock_bytes, 0, call->memblock_bytes);
+	return before && before != call->memblock_bytes ? -EBUSY : 0;
+}
+
+static long wait_open(struct front_file *file, void *data, u32 bytes)
+{
+	if (bytes != sizeof(struct rm_wait_open))
+		return -EINVAL;
+	memset(data, 0, bytes);
+	return 0;
+}
+
+/* ---- objects ---- */
+
+static u32 alloc_root(struct front_file *file, struct rm_alloc *call)
+{
+	void __user *user = u64_to_user_ptr(call->params);
+	struct front_client *client;
+	u32 status;
+
+	if (call->object)
+		return RM_INVALID_OBJECT_HANDLE; /* client handles are the driver's choice */
+	status = front_client_create(file, &call->object);
+	if (status)
+		return status;
+	if (call->params && put_user(call->object, (u32 __user *)user)) {
+		if (!front_client_get(file, call->object, &client)) {
+			front_client_destroy(client);
+			front_client_put(client);
+		}
+		call->object = 0;
+		return RM_INVALID_ADDRESS;
+	}
+	return RM_OK;
+}
+
+static u32 alloc_object(struct front_file *file, struct rm_alloc *call)
+{
+	const struct front_class *klass = front_class_find(call->klass);
+	void __user *user = u64_to_user_ptr(call->params);
+	union front_params params = {};
+	struct front_client *client;
+	bool present = call->params;
+	u32 status;
+
+	if (!klass)
+		return RM_INVALID_CLASS;
+	if (present ? !klass->params_bytes : klass->params_bytes && !klass->optional)
+		return RM_INVALID_ARGUMENT;
+	if (present && copy_from_user(&params, user, klass->params_bytes))
+		return RM_INVALID_ADDRESS;
+	status = front_client_get(file, call->client, &client);
+	if (status)
+		return status;
+	mutex_lock(&client->lock);
+	if (client->dead)
+		status = RM_INVALID_CLIENT;
+	else
+		status = front_object_create(client, call->parent, &call->object, klass, &params);
+	/* A caller who can't be told gets no object. */
+	if (!status && present && copy_to_user(user, &params, klass->params_bytes)) {
+		front_object_destroy(front_object_find(client, call->object));
+		status = RM_INVALID_ADDRESS;
+	}
+	mutex_unlock(&client->lock);
+	front_client_put(client);
+	return status;
+}
+
+static long alloc(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_alloc_rights *wide = data;
+	struct rm_alloc *call = data; /* both begin alike, up to params */
+	u32 status, object, mask;
+	bool rights = bytes == sizeof(*wide);
+
+	if (!is_ctl(file) || (!rights && bytes != sizeof(*call)))
+		return -EINVAL;
+	object = call->object;
+	if (rights && wide->flags)
+		status = RM_NOT_SUPPORTED;
+	else if (rights && wide->rights &&
+		 copy_from_user(&mask, u64_to_user_ptr(wide->rights), sizeof(mask)))
+		status = RM_INVALID_ADDRESS;
+	else if (call->klass == RM_CLASS_ROOT || call->klass == RM_CLASS_ROOT_NON_PRIV ||
+		 call->klass == RM_CLASS_ROOT_CLIENT)
+		status = alloc_root(file, call);
+	else
+		status = alloc_object(file, call);
+	if (status)
+		call->object = object;
+	if (rights)
+		wide->status = status;
+	else
+		call->status = status;
+	return 0;
+}
+
+static long free_object(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_free *call = data;
+	struct front_client *client;
+	struct front_object *object;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	call->status = front_client_get(file, call->client, &client);
+	if (call->status)
+		return 0;
+	if (call->object == call->client) {
+		front_client_destroy(client);
+	} else {
+		mutex_lock(&client->lock);
+		/* What is not there counts as freed: the driver is built so. */
+		object = front_object_find(client, call->object);
+		if (object)
+			front_object_destroy(object);
+		mutex_unlock(&client->lock);
+	}
+	front_client_put(client);
+	return 0;
+}
+
+static long control(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_control *call = data;
+	struct front_client *client;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	if (!(call->cmd & 0xffffu)) { /* every class has a null command */
+		call->status = RM_OK;
+		return 0;
+	}
+	call->status = front_client_get(file, call->client, &client);
+	if (call->status)
+		return 0;
+	call->status = front_control(client, call);
+	front_client_put(client);
+	return 0;
+}
+
+/* ---- mappings ---- */
+
+static u32 check_range(u64 offset, u64 length, u64 size)
+{
+	if (offset >= size)
+		return RM_INVALID_BASE;
+	if (!length || length > size - offset)
+		return RM_INVALID_LIMIT;
+	return RM_OK;
+}
+
+/* Tie @file to what its mmap shall map; once in a file's life. */
+static u32 set_mapped(struct front_file *file, struct front_object *what, u64 bytes)
+{
+	u32 status = RM_STATE_IN_USE;
+
+	mutex_lock(&file->map_lock);
+	if (!file->mapped) {
+		file->mapped = true;
+		file->map_bytes = PAGE_ALIGN(bytes);
+		if (what->klass == &front_class_memory) {
+			file->memory = what->memory;
+			front_memory_get(file->memory);
+		} else {
+			file->bell_client = what->client;
+			front_client_ref(file->bell_client);
+		}
+		status = RM_OK;
+	}
+	mutex_unlock(&file->map_lock);
+	return status;
+}
+
+static u32 map_locked(struct front_client *client, struct rm_map_memory *call, struct file *target)
+{
+	struct front_object *on = front_object_find(client, call->device);
+	struct front_object *what = front_object_find(client, call->memory);
+	struct front_file *file = target->private_data;
+	u32 status;
+
+	if (!on || !what)
+		return RM_OBJECT_NOT_FOUND;
+	if (on->klass->id != RM_CLASS_DEVICE && on->klass->id != RM_CLASS_SUBDEVICE)
+		return RM_INVALID_OBJECT_PARENT;
+	if (on->host != what->host)
+		return RM_INVALID_OBJECT_PARENT;
+	if (what->klass->id == RM_CLASS_USERMODE) {
+		status = check_range(call->offset, call->length, RM_USERMODE_BYTES);
+		if (!status && (call->offset || file->host != what->host))
+			status = RM_INVALID_ARGUMENT;
+	} else if (what->klass == &front_class_memory) {
+		status = check_range(call->offset, call->length,
+				     (u64)what->memory->page_count << PAGE_SHIFT);
+		if (!status && (call->offset || file->host))
+			status = RM_INVALID_ARGUMENT;
+	} else {
+		status = RM_INVALID_OBJECT;
+	}
+	return status ? status : set_mapped(file, what, call->length);
+}
+
+static long map_memory(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_map_memory *call = data;
+	struct front_client *client;
+	struct file *target;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	call->status = front_client_get(file, call->client, &client);
+	if (call->status)
+		return 0;
+	target = front_file_get(call->fd, false);
+	mutex_lock(&client->lock);
+	/* Only the process that made the client maps, as the driver has it. */
+	if (client->dead || client->opener != task_tgid(current))
+		call->status = RM_INVALID_CLIENT;
+	else if (!target)
+		call->status = RM_INVALID_ARGUMENT;
+	else
+		call->status = map_locked(client, call, target);
+	mutex_unlock(&client->lock);
+	if (target)
+		fput(target);
+	front_client_put(client);
+	return 0;
+}
+
+/* The mapping itself is undone by munmap; the driver only forgets its own note of it. */
+static long unmap_memory(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_unmap_memory *call = data;
+	struct front_client *client;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	call->status = front_client_get(file, call->client, &client);
+	if (call->status)
+		return 0;
+	mutex_lock(&client->lock);
+	if (!front_object_find(client, call->memory))
+		call->status = RM_OBJECT_NOT_FOUND;
+	mutex_unlock(&client->lock);
+	front_client_put(client);
+	return 0;
+}
+
+static long map_dma(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_map_dma *call = data;
+	struct front_client *client;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	call->status = front_client_get(file, call->client, &client);
+	if (call->status)
+		return 0;
+	mutex_lock(&client->lock);
+	call->status = front_map_dma(client, call);
+	mutex_unlock(&client->lock);
+	front_client_put(client);
+	return 0;
+}
+
+static long unmap_dma(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_unmap_dma *call = data;
+	struct front_client *client;
+
+	if (!is_ctl(file) || bytes != sizeof(*call))
+		return -EINVAL;
+	call->status = front_client_get(file, call->client, &client);
+	if (call->status)
+		return 0;
+	mutex_lock(&client->lock);
+	call->status = front_unmap_dma(client, call);
+	mutex_unlock(&client->lock);
+	front_client_put(client);
+	return 0;
+}
+
+static const struct {
+	u32 nr;
+	long (*run)(struct front_file *file, void *data, u32 bytes);
+} escapes[] = {
+	{ RM_NR_CARD_INFO, card_info },
+	{ RM_NR_REGISTER_FD, register_fd },
+	{ RM_NR_CHECK_VERSION, check_version },
+	{ RM_NR_SYS_PARAMS, sys_params },
+	{ RM_NR_WAIT_OPEN, wait_open },
+	{ RM_NR_FREE, free_object },
+	{ RM_NR_CONTROL, control },
+	{ RM_NR_ALLOC, alloc },
+	{ RM_NR_MAP_MEMORY, map_memory },
+	{ RM_NR_UNMAP_MEMORY, unmap_memory },
+	{ RM_NR_MAP_DMA, map_dma },
+	{ RM_NR_UNMAP_DMA, unmap_dma },
+};
+
+long front_escape(struct front_file *file, u32 nr, void *data, u32 bytes)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(escapes); i++) {
+		if (escapes[i].nr == nr)
+			return escapes[i].run(file, data, bytes);
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * host.h - the driver's side of a card's scheduler: TSGs, channels, its runlist, and who listens.
+ * A front_host is one card as the driver knows it.
+ */
+#ifndef SIM_FRONT_HOST_H
+#define SIM_FRONT_HOST_H
+
+#include <linux/idr.h>
+#include <linux/workqueue.h>
+
+#include "front.h"
+#include "memory.h"
+#include "sim_device.h"
+
+#define HOST_HISTORY 256
+
+/**
+ * struct front_tsg - a TSG; all [host->mutex] unless set once
+ * @serial, @id, @runlist, @opener, @vaspace: set once; the last two are references
+ * @timeslice_us: as asked through the driver, whose "us" are units of 1024 ns
+ * @scheduled: a channel of it was scheduled, so it is in the list
+ * @node: in host->tsgs, or host->zombies when nobody owns it any more
+ */
+struct front_tsg {
+	struct front_host *host;
+	u64 serial;
+	u16 id, runlist;
+	struct pid *opener;
+	struct front_account *account;
+	struct front_vaspace *vaspace;
+	u64 timeslice_us;
+	bool scheduled;
+	u32 channel_count;
+	struct list_head channels;
+	struct list_head node;
+};
+
+/**
+ * struct front_channel - a channel; all [host->mutex] unless set once
+ * @id, @instance, @userd, @userd_addr: set once
+ * @scheduled: enabled, and an entry of the list
+ * @leaving: freed by its owner, but not yet off the card; never enabled again
+ * @client: who rings it; valid while its object exists
+ * @ring_node: [client->ring_lock]
+ */
+struct front_channel {
+	struct front_tsg *tsg;
+	u16 id;
+	bool scheduled, leaving;
+	struct sim_mem instance;
+	struct front_memory *userd;
+	u64 userd_addr;
+	struct list_head node;
+	struct front_client *client;
+	struct list_head ring_node;
+};
+
+/* What is kept of a TSG that is gone. */
+struct front_past {
+	u64 serial, run_ns;
+	pid_t pid;
+	u16 id;
+};
+
+/**
+ * struct front_host - see above
+ * @published: the auxiliary device exists; set once by sim_main.c
+ * @mutex: everything below. Taken before qgpu.ko's own lock: held while it is told
+ * @tsgs: in the order of the list
+ * @zombies: freed, but not yet off the card; @reaper looks after them
+ * @lists: two buffers; @spare is the one that the card does not own
+ * @events, @events_ctx: the listener, NULL if none
+ * @slot_taken: the listener holds the slot of the graphics runlist
+ * @list_lost: the chip did not take the last list
+ * @serials: room for list_changed
+ * @past, @past_count: ring of what is gone
+ */
+struct front_host {
+	struct qgpu_sim_device device;
+	struct sim_card card;
+	struct dentry *debug_dir;
+
+	bool published;
+
+	struct mutex mutex;
+	struct list_head tsgs, zombies;
+	struct delayed_work reaper;
+	struct ida tsg_ids, channel_ids;
+	u64 next_serial;
+	struct sim_mem lists[2];
+	u32 spare;
+	const struct qgpu_driver_events *events;
+	void *events_ctx;
+	bool slot_taken;
+	bool list_lost;
+	u64 *serials;
+	struct front_past past[HOST_HISTORY];
+	u64 past_count;
+};
+
+static inline struct sim_card *front_host_card(struct front_host *host)
+{
+	return &host->card;
+}
+
+/* ---- host.c ---- */
+
+/* Make a card and offer it to tenants; front_host_find() finds it from then on. */
+int front_host_init(struct front_host *host, u32 index);
+/* No file is open and nobody listens: the chip stops, zombies go. */
+void front_host_fini(struct front_host *host);
+/* The card with this minor, or NULL. */
+struct front_host *front_host_find(u32 minor);
+u32 front_host_count(void);
+/* The card's clock. */
+u64 front_host_time_ns(struct front_host *host);
+
+/* ---- tsg.c ---- */
+
+u32 front_tsg_schedule(struct front_tsg *tsg, bool enable);
+u32 front_tsg_set_timeslice(struct front_tsg *tsg, u64 timeslice_us);
+u64 front_tsg_slice_ns(const struct front_tsg *tsg);
+/* Neither on the engine nor on a PBDMA (hardware page 4.1). Caller holds host->mutex. */
+bool front_tsg_off_locked(struct front_tsg *tsg);
+/* Have it, or only @channel of it, taken off the card; wait a little. Return: it is off. */
+bool front_tsg_evict_locked(struct front_tsg *tsg, const struct front_channel *channel);
+/* The last of a TSG that is off. */
+void front_tsg_release_locked(struct front_tsg *tsg);
+u64 front_tsg_run_ns(struct front_tsg *tsg);
+
+/* ---- channel.c ---- */
+
+void front_channel_enable_locked(struct front_channel *channel);
+void front_channel_disable_locked(struct front_channel *channel);
+bool front_channel_off_locked(const struct front_channel *channel);
+/* Unbind and forget it; it is off. */
+void front_channel_release_locked(struct front_channel *channel);
+void front_channel_describe(const struct front_channel *channel, struct hw_channel *out);
+void front_ring_channels(struct front_client *client, struct front_host *host);
+u32 front_channel_token(const struct front_channel *channel);
+
+/* ---- runlist.c ---- */
+
+int front_runlist_init(struct front_host *host);
+void front_runlist_fini(struct front_host *host);
+/* The list changed: submit it, or tell who holds the slot. Caller holds host->mutex. */
+void front_runlist_publish_locked(struct front_host *host);
+
+/* ---- listen.c ---- */
+
+extern const struct qgpu_sim_ops front_sim_ops;
+/* Tell the listener, if there is one. Caller holds host->mutex. */
+int front_tell_tsg_created_locked(struct front_tsg *tsg);
+int front_tell_channel_created_locked(struct front_channel *channel);
+/* What the list is, to who holds the slot. Caller holds host->mutex. */
+void front_tell_list_locked(struct front_host *host);
+
+/* ---- debugfs.c ---- */
+
+void front_debugfs_init(struct front_host *host, struct dentry *root);
+
+extern const struct front_class front_class_tsg, front_class_channel;
+
+#endif
