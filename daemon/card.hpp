@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+// What qgpud knows of cards, whoever drives them: the values that go down (a plan's changes) and
+// come up (identity, settings, counters, events), and the interface behind which the road to them
+// is hidden. Below policy.cpp shares are parts per million and times nanoseconds.
+#pragma once
+
+#include <linux/qgpu.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "result.hpp"
+
+namespace qgpu {
+
+struct CardInfo {
+  uint32_t index = 0;
+  std::string uuid;
+  std::string name;
+  uint32_t chip_id = 0;
+  bool simulated = false;
+  uint32_t method =
+      QGPU_METHOD_NONE;           // enum qgpu_method; numbers this version does not know are kept
+  uint32_t state = QGPU_CARD_OK;  // enum qgpu_card_state
+  std::string reason;             // empty when state is OK
+  uint32_t policy = QGPU_POLICY_BEST_EFFORT;  // enum qgpu_policy
+  uint64_t generation = 0;                    // of the plan in force; 1 before any change
+  uint64_t switch_ns = 0;
+  uint64_t cycle_ns = 0;  // rotation in force, 0 = none
+  uint64_t slice_min_ns = 0;
+  uint64_t slice_max_ns = 0;
+  uint32_t tenants = 0;
+  uint32_t tsgs = 0;
+};
+
+// Settings of one tenant on one card, as asked.
+struct TenantSettings {
+  uint32_t weight = QGPU_WEIGHT_DEFAULT;
+  uint32_t guarantee_ppm = 0;
+  uint32_t ceiling_ppm = QGPU_PPM;  // QGPU_PPM = none
+  uint64_t wake_ns = 0;             // 0 = no promise
+  uint32_t work_class = QGPU_CLASS_NORMAL;
+  uint64_t hang_ns = 0;           // 0 = off
+  uint64_t memory_bytes = 0;      // 0 = no cap
+  std::vector<uint64_t> cgroups;  // cgroup v2 ids, sorted, without duplicates
+
+  bool operator==(const TenantSettings &) const = default;
+};
+
+// A tenant as the card has it: what was asked, and what came of it.
+struct TenantStatus {
+  uint32_t id = 0;
+  std::string name;
+  TenantSettings asked;
+  uint32_t share_ppm = 0;  // effective among those awake
+  uint64_t slice_ns = 0;   // as the chip took it
+  uint64_t window_ns = 0;  // budget a period, 0 = in rotation
+  bool awake = false;
+  uint32_t tsgs = 0;
+};
+
+struct TsgStatus {
+  uint64_t serial = 0;
+  uint32_t id = 0;
+  uint32_t runlist = 0;
+  uint32_t tenant_id = 0;
+  uint32_t pid = 0;
+  uint32_t channels = 0;
+  uint64_t slice_ns = 0;
+};
+
+struct CardSnapshot {
+  CardInfo info;
+  std::vector<TenantStatus> tenants;
+};
+
+// Change of one tenant; what is absent stays as it is (or is the default for a new tenant).
+struct TenantChange {
+  std::string name;
+  bool remove = false;
+  std::optional<uint32_t> weight;
+  std::optional<uint32_t> guarantee_ppm;
+  std::optional<uint32_t> ceiling_ppm;
+  std::optional<uint64_t> wake_ns;
+  std::optional<uint32_t> work_class;
+  std::optional<uint64_t> hang_ns;
+  std::optional<uint64_t> memory_bytes;
+  std::optional<std::vector<uint64_t>> cgroups;
+};
+
+// One transaction on one card.
+struct PlanChange {
+  uint32_t card_index = 0;
+  uint64_t generation = 0;  // expected
+  bool dry_run = false;
+  std::optional<uint32_t> policy;
+  std::optional<uint64_t> cycle_ns;  // override of the rotation's cycle, 0 = computed
+  std::vector<TenantChange> tenants;
+
+  bool empty() const { return !policy && !cycle_ns && tenants.empty(); }
+};
+
+struct PlanReply {
+  uint64_t generation = 0;            // now in force
+  std::vector<TenantStatus> tenants;  // those named in the change, as they are now
+};
+
+// Cumulative counters of one tenant, or of the card when tenant_id is absent.
+struct Sample {
+  uint32_t card_index = 0;
+  std::optional<uint32_t> tenant_id;
+  uint64_t time_ns = 0;   // the same in all samples of a card
+  uint64_t since_ns = 0;  // when counting began: a change of it is a reset
+  uint64_t generation = 0;
+  uint64_t run_ns = 0;
+  uint64_t run_err_ns = 0;
+  uint32_t source = QGPU_SOURCE_INFERRED;
+  uint64_t wait_ns = 0;
+  uint64_t switch_ns = 0;
+  uint64_t idle_ns = 0;
+  uint64_t windows = 0;
+  uint64_t submits = 0;
+  uint64_t preempts = 0;
+  uint64_t overruns = 0;
+  uint64_t throttled_ns = 0;
+};
+
+struct CardEvent {
+  uint32_t kind = QGPU_EVENT_UNSPEC;
+  uint32_t card_index = 0;
+  uint64_t time_ns = 0;
+  std::optional<uint32_t> tenant_id;
+  std::string tenant_name;
+  std::optional<uint64_t> tsg_serial;
+  std::optional<uint32_t> pid;
+  std::optional<uint64_t> generation;
+  std::optional<uint32_t> card_state;
+  std::string reason;
+};
+
+struct EventBatch {
+  std::vector<CardEvent> events;
+  bool lost = false;            // some events did not arrive: assume that anything changed
+  bool driver_changed = false;  // what drives the cards came or went
+};
+
+// The road to the cards of one kind of driver. All calls are made from the daemon's one thread and
+// return within the driver's bounded time; none waits on work of a tenant.
+class Card {
+ public:
+  virtual ~Card() = default;
+
+  // Every card with its tenants, read afresh. ENODEV: nothing drives cards now (module not loaded);
+  // a driver without cards is an empty list.
+  virtual Result<std::vector<CardSnapshot>> inventory() = 0;
+
+  // All or nothing. ESTALE: the plan is not at the expected generation. Other errors: the card
+  // keeps its former plan, the sentence says why.
+  virtual Result<PlanReply> apply(const PlanChange &change) = 0;
+
+  // Counters of all cards and tenants.
+  virtual Result<std::vector<Sample>> samples() = 0;
+
+  // Readable when events() has something; -1 when there is none to wait for. The number stays the
+  // same for the life of the object.
+  virtual int eventFd() const = 0;
+
+  // What happened since the last call; never blocks.
+  virtual EventBatch events() = 0;
+};
+
+}  // namespace qgpu

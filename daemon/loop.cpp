@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "loop.hpp"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <system_error>
+
+#include "clock.hpp"
+
+namespace qgpu {
+
+Loop::Loop()
+    : epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
+      timer_fd_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+  if (epoll_fd_ < 0 || timer_fd_ < 0)
+    throw std::system_error(errno, std::generic_category(), "cannot make the event loop");
+  add(timer_fd_, EPOLLIN, [this](uint32_t) {
+    uint64_t expirations;
+    (void)!read(timer_fd_, &expirations, sizeof(expirations));
+  });
+}
+
+Loop::~Loop() {
+  close(timer_fd_);
+  close(epoll_fd_);
+}
+
+void Loop::add(int fd, uint32_t events, Handler handler) {
+  assert(!tokens_.count(fd));
+  uint64_t token = next_token_++;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = token;
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot watch a descriptor");
+  tokens_[fd] = token;
+  watches_[token] = std::make_shared<Watch>(Watch{fd, std::move(handler)});
+}
+
+void Loop::change(int fd, uint32_t events) {
+  auto token = tokens_.find(fd);
+  if (token == tokens_.end()) return;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = token->second;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event);
+}
+
+void Loop::remove(int fd) {
+  auto token = tokens_.find(fd);
+  if (token == tokens_.end()) return;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+  watches_.erase(token->second);
+  tokens_.erase(token);
+}
+
+void Loop::armTimer(uint64_t at_ns) {
+  // An all-zero time would switch the timer off.
+  if (at_ns == 0) at_ns = 1;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(at_ns / kSecondNs);
+  when.it_value.tv_nsec = static_cast<long>(at_ns % kSecondNs);
+  timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void Loop::wait() { dispatch(-1); }
+
+void Loop::dispatch(int timeout_ms) {
+  epoll_event events[32];
+  int count = epoll_wait(epoll_fd_, events, 32, timeout_ms);
+  for (int i = 0; i < count; ++i) {
+    auto found = watches_.find(events[i].data.u64);
+    if (found == watches_.end()) continue;
+    std::shared_ptr<Watch> watch = found->second;
+    watch->handler(events[i].events);
+  }
+}
+
+}  // namespace qgpu

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+// qgpud: command line, wiring, the loop. Nothing is torn down at the end: a dead daemon changes no
+// share.
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/systemd_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cgroup.hpp"
+#include "config.hpp"
+#include "control.hpp"
+#include "daemon.hpp"
+#include "kernel_card.hpp"
+#include "loop.hpp"
+#include "names.hpp"
+#include "policy.hpp"
+#include "privilege.hpp"
+#include "snapshot_json.hpp"
+#include "verbs.hpp"
+
+namespace qgpu {
+namespace {
+
+enum ExitCode {
+  kExitOk = 0,
+  kExitFailed = 1,  // the system refused something that the daemon cannot do without
+  kExitUsage = 2,
+  kExitConfig = 3,   // the configuration is refused
+  kExitRunning = 4,  // another qgpud is there already
+};
+
+void openLog(bool foreground, const std::string &level) {
+  bool to_journal = !foreground && getenv("JOURNAL_STREAM") != nullptr;
+  if (to_journal)
+    spdlog::set_default_logger(spdlog::systemd_logger_mt("qgpud", "qgpud"));
+  else
+    spdlog::set_default_logger(spdlog::stderr_color_mt("qgpud"));
+  spdlog::set_pattern(to_journal ? "%v" : "%Y-%m-%d %H:%M:%S.%e %l: %v");
+  spdlog::set_level(spdlog::level::from_str(level));
+}
+
+void printShares(const ConfigIr &config, const DesiredState &state) {
+  std::printf("%-24s %-24s %-12s %7s %10s %22s\n", "card", "tenant", "policy", "weight",
+              "guarantee", "share, all busy");
+  for (const DesiredCard &card : state.cards) {
+    std::vector<ComputedShare> shares = sharesWhenAllBusy(card);
+    for (const ComputedShare &share : shares) {
+      auto tenant = std::find_if(card.tenants.begin(), card.tenants.end(),
+                                 [&](const DesiredTenant &t) { return t.name == share.name; });
+      std::printf("%-24s %-24s %-12s %7u %10s %22s\n",
+                  card.uuid.empty()
+                      ? (card.index == UINT32_MAX ? "all" : std::to_string(card.index).c_str())
+                      : card.uuid.c_str(),
+                  share.name.c_str(), policyName(card.policy).c_str(), tenant->settings.weight,
+                  percentText(tenant->settings.guarantee_ppm).c_str(),
+                  percentText(share.share_ppm).c_str());
+    }
+  }
+  if (config.cards.empty())
+    std::printf("%s names no card: nothing would be enforced\n", config.file.c_str());
+}
+
+int check(const ConfigOutcome &outcome) {
+  std::vector<ConfigProblem> problems = outcome.problems;
+  if (problems.empty()) {
+    PolicyOutcome policy =
+        compute(outcome.ir, Edits{}, placeholderInventory(outcome.ir), CgroupIds{});
+    problems = policy.problems;
+    if (problems.empty()) printShares(outcome.ir, policy.state);
+  }
+  for (const ConfigProblem &problem : problems)
+    std::fprintf(stderr, "%s\n", problem.text().c_str());
+  return problems.empty() ? kExitOk : kExitConfig;
+}
+
+// The folder of the state file; the file itself is made at the first edit.
+void makeStateFolder(const std::string &path) {
+  size_t slash = path.rfind('/');
+  if (slash != std::string::npos && slash > 0) mkdir(path.substr(0, slash).c_str(), 0755);
+}
+
+void reload(Daemon &daemon, const std::string &file) {
+  sd_notify(0, "RELOADING=1");
+  std::vector<ConfigProblem> problems = daemon.reload(loadConfig(file));
+  for (const ConfigProblem &problem : problems) spdlog::error("{}", problem.text());
+  if (problems.empty())
+    spdlog::info("{} is read anew and in force", file);
+  else
+    spdlog::error("{} is refused, the former configuration stays in force", file);
+  sd_notify(0, "READY=1");
+}
+
+int serve(const std::string &file, const ConfigIr &config) {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+
+  MonotonicClock clock;
+  Loop loop;
+  auto card = KernelCard::open();
+  if (!card) {
+    spdlog::critical("{}", card.error().text());
+    return kExitFailed;
+  }
+  makeStateFolder(config.state);
+  StateFile state_file(config.state);
+  CgroupTree cgroups(findCgroup2Mount());
+  Daemon daemon(**card, cgroups, state_file, clock);
+  ControlServer control(loop, clock, [&](const nlohmann::json &request, const Peer &peer) {
+    return answerRequest(daemon, request, peer);
+  });
+  if (auto listening = control.listen(config.socket, "qgpu"); !listening) {
+    spdlog::critical("{}", listening.error().text());
+    return listening.error().err == EADDRINUSE ? kExitRunning : kExitFailed;
+  }
+  if (auto dropped = keepNetAdminOnly(); !dropped) {
+    if (geteuid() == 0) {
+      spdlog::critical("{}", dropped.error().text());
+      return kExitFailed;
+    }
+    spdlog::warn("{}", dropped.error().text());
+  }
+
+  bool running = true;
+  daemon.on_event = [&](const CardEvent &event) { control.publish(toJson(event).dump()); };
+  daemon.on_lost = [&] { control.publish(R"({"event":"lost"})"); };
+  loop.add((*card)->eventFd(), EPOLLIN, [&](uint32_t) { daemon.onCardEvents(); });
+  if (cgroups.fd() >= 0)
+    loop.add(cgroups.fd(), EPOLLIN, [&](uint32_t) { daemon.onCgroupEvents(); });
+  loop.add(signal_fd, EPOLLIN, [&](uint32_t) {
+    signalfd_siginfo info;
+    while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+      if (info.ssi_signo == SIGHUP)
+        reload(daemon, file);
+      else
+        running = false;
+    }
+  });
+
+  daemon.start(config);
+  spdlog::info("qgpud runs with {}: {} tenant(s), control socket {}", file, config.tenants.size(),
+               config.socket);
+  sd_notify(0, "READY=1");
+  while (running) {
+    daemon.tick();
+    control.tick();
+    loop.armTimer(std::min(daemon.deadlineNs(), control.deadlineNs()));
+    loop.wait();
+  }
+  sd_notify(0, "STOPPING=1");
+  spdlog::info("qgpud ends; the cards keep their plans");
+  close(signal_fd);
+  return kExitOk;
+}
+
+int run(int argc, char **argv) {
+  CLI::App app{"qgpud: keeps the tenants' shares of this machine's GPUs as configured"};
+  std::string file = "/etc/qgpu/qgpud.toml";
+  bool check_only = false;
+  bool foreground = false;
+  app.add_option("-c,--config", file, "configuration file")->capture_default_str();
+  app.add_flag("--check", check_only, "check the configuration, print each tenant's share, end");
+  app.add_flag("--foreground", foreground, "log to stderr even under systemd");
+  app.footer(
+      "exit codes: 0 ended as asked, 1 the system refused something essential, 2 usage,\n"
+      "3 the configuration is refused, 4 another qgpud is running");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+
+  ConfigOutcome outcome = loadConfig(file);
+  if (check_only) return check(outcome);
+  openLog(foreground, outcome.ir.log_level);
+  if (outcome.problems.empty())
+    outcome.problems =
+        compute(outcome.ir, Edits{}, placeholderInventory(outcome.ir), CgroupIds{}).problems;
+  for (const ConfigProblem &problem : outcome.problems) spdlog::critical("{}", problem.text());
+  if (!outcome.problems.empty()) return kExitConfig;
+  return serve(file, outcome.ir);
+}
+
+}  // namespace
+}  // namespace qgpu
+
+int main(int argc, char **argv) {
+  try {
+    return qgpu::run(argc, argv);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "qgpud: %s\n", error.what());
+    return qgpu::kExitFailed;
+  }
+}

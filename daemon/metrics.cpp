@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "metrics.hpp"
+
+#include <algorithm>
+
+#include "clock.hpp"
+
+namespace qgpu {
+
+namespace {
+
+constexpr uint64_t kIntervalMinNs = kSecondNs / 2;
+
+uint32_t ppm(uint64_t part, uint64_t whole) {
+  if (whole == 0) return 0;
+  auto value = static_cast<unsigned __int128>(part) * QGPU_PPM / whole;
+  return static_cast<uint32_t>(std::min<unsigned __int128>(value, QGPU_PPM));
+}
+
+// Counters that went back or began anew give no rate.
+bool continues(const Sample &before, const Sample &now) {
+  return now.since_ns == before.since_ns && now.time_ns > before.time_ns &&
+         now.run_ns >= before.run_ns && now.run_err_ns >= before.run_err_ns;
+}
+
+}  // namespace
+
+void Metrics::clear() {
+  last_.clear();
+  rates_.clear();
+}
+
+void Metrics::update(const std::vector<Sample> &samples) {
+  // Card by card: all samples of a card carry one time.
+  std::map<uint32_t, std::vector<const Sample *>> cards;
+  for (const Sample &sample : samples)
+    if (sample.tenant_id) cards[sample.card_index].push_back(&sample);
+
+  for (const auto &[card, tenants] : cards) {
+    uint64_t delivered_ns = 0;
+    bool too_soon = false;
+    for (const Sample *now : tenants) {
+      auto before = last_.find({card, *now->tenant_id});
+      if (before == last_.end() || !continues(before->second, *now)) continue;
+      if (now->time_ns - before->second.time_ns < kIntervalMinNs) too_soon = true;
+      if (*now->tenant_id != QGPU_TENANT_NOBODY)
+        delivered_ns += now->run_ns - before->second.run_ns;
+    }
+    if (too_soon) continue;
+    std::erase_if(rates_, [&](const auto &entry) { return entry.first.first == card; });
+    std::map<Key, Sample> fresh;
+    for (const Sample *now : tenants) {
+      Key key{card, *now->tenant_id};
+      fresh[key] = *now;
+      Rates &rates = rates_[key];
+      rates.run_ns = now->run_ns;
+      rates.wait_ns = now->wait_ns;
+      rates.source = now->source;
+      auto before = last_.find(key);
+      if (before == last_.end() || !continues(before->second, *now)) continue;
+      uint64_t run_ns = now->run_ns - before->second.run_ns;
+      rates.interval_ns = now->time_ns - before->second.time_ns;
+      rates.share_ppm = ppm(run_ns, delivered_ns);
+      rates.use_ppm = ppm(run_ns, rates.interval_ns);
+      rates.error_ppm = ppm(now->run_err_ns - before->second.run_err_ns, delivered_ns);
+    }
+    std::erase_if(last_, [&](const auto &entry) { return entry.first.first == card; });
+    last_.merge(fresh);
+  }
+}
+
+std::optional<Rates> Metrics::tenant(uint32_t card_index, uint32_t tenant_id) const {
+  auto found = rates_.find({card_index, tenant_id});
+  if (found == rates_.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace qgpu

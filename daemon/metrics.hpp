@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+// Rates from cumulative counters: every rate that is shown is computed here, none in the kernel.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "card.hpp"
+
+namespace qgpu {
+
+// One tenant over the last interval.
+struct Rates {
+  uint64_t interval_ns = 0;
+  uint32_t share_ppm = 0;  // of the time delivered to tenants
+  uint32_t use_ppm = 0;    // of wall time
+  uint32_t error_ppm = 0;  // bound of the error of share_ppm
+  uint32_t source = QGPU_SOURCE_INFERRED;
+  uint64_t run_ns = 0;   // cumulative
+  uint64_t wait_ns = 0;  // cumulative
+};
+
+class Metrics {
+ public:
+  // Takes one dump of all counters. A shorter interval than 0.5 s since the last dump is not a new
+  // one: it would make the rates noise.
+  void update(const std::vector<Sample> &samples);
+  // Forgets everything, for example when the driver was reloaded.
+  void clear();
+
+  std::optional<Rates> tenant(uint32_t card_index, uint32_t tenant_id) const;
+
+ private:
+  using Key = std::pair<uint32_t, uint32_t>;  // card, tenant
+  std::map<Key, Sample> last_;
+  std::map<Key, Rates> rates_;
+};
+
+}  // namespace qgpu

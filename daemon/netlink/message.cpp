@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0
+// Encoding and decoding of the family's messages; called by client.cpp and by tests' fake kernel
+// only.
+#include "message.hpp"
+
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <netlink/genl/genl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace qgpu::netlink {
+
+namespace {
+
+constexpr size_t kRequestMax = 192 * 1024;
+
+// Attributes of one nest, by type; lengths are checked when they are read.
+class Attributes {
+ public:
+  explicit Attributes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  // Calls visit(type, payload) for each attribute; false when the bytes are not well formed.
+  template <class Visit>
+  bool each(Visit visit) const {
+    std::span<const uint8_t> rest = bytes_;
+    while (rest.size() >= NLA_HDRLEN) {
+      nlattr head;
+      memcpy(&head, rest.data(), sizeof(head));
+      if (head.nla_len < NLA_HDRLEN || head.nla_len > rest.size()) return false;
+      visit(head.nla_type & NLA_TYPE_MASK, rest.subspan(NLA_HDRLEN, head.nla_len - NLA_HDRLEN));
+      rest = rest.subspan(std::min<size_t>(NLA_ALIGN(head.nla_len), rest.size()));
+    }
+    return true;
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+};
+
+template <class Number>
+void read(std::span<const uint8_t> payload, Number &value, bool &sound) {
+  if (payload.size() != sizeof(value)) {
+    sound = false;
+    return;
+  }
+  memcpy(&value, payload.data(), sizeof(value));
+}
+
+template <class Number>
+void read(std::span<const uint8_t> payload, std::optional<Number> &value, bool &sound) {
+  value.emplace();
+  read(payload, *value, sound);
+}
+
+void read(std::span<const uint8_t> payload, std::string &value, bool &) {
+  auto end = std::find(payload.begin(), payload.end(), 0);
+  value.assign(payload.begin(), end);
+}
+
+void read(std::span<const uint8_t> payload, std::vector<uint64_t> &values, bool &sound) {
+  if (payload.size() % sizeof(uint64_t) != 0) {
+    sound = false;
+    return;
+  }
+  values.resize(payload.size() / sizeof(uint64_t));
+  if (!values.empty()) memcpy(values.data(), payload.data(), payload.size());
+  std::sort(values.begin(), values.end());
+}
+
+Error malformed(const char *what) {
+  return Error{EBADMSG, std::string("the kernel's message about a ") + what + " is malformed", ""};
+}
+
+bool readCardNest(std::span<const uint8_t> payload, CardInfo &card) {
+  bool sound = true;
+  bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+    switch (type) {
+      case QGPU_A_CARD_UUID:
+        return read(value, card.uuid, sound);
+      case QGPU_A_CARD_NAME:
+        return read(value, card.name, sound);
+      case QGPU_A_CARD_CHIP_ID:
+        return read(value, card.chip_id, sound);
+      case QGPU_A_CARD_SIMULATED:
+        card.simulated = true;
+        return;
+      case QGPU_A_CARD_METHOD:
+        return read(value, card.method, sound);
+      case QGPU_A_CARD_STATE:
+        return read(value, card.state, sound);
+      case QGPU_A_CARD_REASON:
+        return read(value, card.reason, sound);
+      case QGPU_A_CARD_POLICY:
+        return read(value, card.policy, sound);
+      case QGPU_A_CARD_GENERATION:
+        return read(value, card.generation, sound);
+      case QGPU_A_CARD_SWITCH_NS:
+        return read(value, card.switch_ns, sound);
+      case QGPU_A_CARD_CYCLE_NS:
+        return read(value, card.cycle_ns, sound);
+      case QGPU_A_CARD_SLICE_MIN_NS:
+        return read(value, card.slice_min_ns, sound);
+      case QGPU_A_CARD_SLICE_MAX_NS:
+        return read(value, card.slice_max_ns, sound);
+      case QGPU_A_CARD_TENANTS:
+        return read(value, card.tenants, sound);
+      case QGPU_A_CARD_TSGS:
+        return read(value, card.tsgs, sound);
+    }
+  });
+  return formed && sound;
+}
+
+bool readTenantNest(std::span<const uint8_t> payload, TenantStatus &tenant) {
+  bool sound = true;
+  bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+    switch (type) {
+      case QGPU_A_TENANT_ID:
+        return read(value, tenant.id, sound);
+      case QGPU_A_TENANT_NAME:
+        return read(value, tenant.name, sound);
+      case QGPU_A_TENANT_WEIGHT:
+        return read(value, tenant.asked.weight, sound);
+      case QGPU_A_TENANT_GUARANTEE_PPM:
+        return read(value, tenant.asked.guarantee_ppm, sound);
+      case QGPU_A_TENANT_CEILING_PPM:
+        return read(value, tenant.asked.ceiling_ppm, sound);
+      case QGPU_A_TENANT_WAKE_NS:
+        return read(value, tenant.asked.wake_ns, sound);
+      case QGPU_A_TENANT_CLASS:
+        return read(value, tenant.asked.work_class, sound);
+      case QGPU_A_TENANT_HANG_NS:
+        return read(value, tenant.asked.hang_ns, sound);
+      case QGPU_A_TENANT_MEMORY_BYTES:
+        return read(value, tenant.asked.memory_bytes, sound);
+      case QGPU_A_TENANT_CGROUPS:
+        return read(value, tenant.asked.cgroups, sound);
+      case QGPU_A_TENANT_SHARE_PPM:
+        return read(value, tenant.share_ppm, sound);
+      case QGPU_A_TENANT_SLICE_NS:
+        return read(value, tenant.slice_ns, sound);
+      case QGPU_A_TENANT_WINDOW_NS:
+        return read(value, tenant.window_ns, sound);
+      case QGPU_A_TENANT_AWAKE:
+        tenant.awake = true;
+        return;
+      case QGPU_A_TENANT_TSGS:
+        return read(value, tenant.tsgs, sound);
+    }
+  });
+  return formed && sound;
+}
+
+// Finds the card's number and one nest; false when either is missing or malformed.
+template <class ReadNest>
+bool readMessage(const Incoming &incoming, int nest_type, uint32_t &card_index, ReadNest readNest) {
+  bool sound = true;
+  bool has_card = false;
+  bool has_nest = false;
+  bool formed = Attributes(incoming.attributes).each([&](int type, std::span<const uint8_t> value) {
+    if (type == QGPU_A_CARD_INDEX) {
+      read(value, card_index, sound);
+      has_card = true;
+    } else if (type == nest_type) {
+      sound = readNest(value) && sound;
+      has_nest = true;
+    }
+  });
+  return formed && sound && has_card && has_nest;
+}
+
+struct AttributeName {
+  int type;
+  const char *name;
+  const AttributeName *nest;  // names inside, null for plain values
+};
+
+constexpr AttributeName kTenantNames[] = {
+    {QGPU_A_TENANT_ID, "id", nullptr},
+    {QGPU_A_TENANT_NAME, "name", nullptr},
+    {QGPU_A_TENANT_FLAGS, "flags", nullptr},
+    {QGPU_A_TENANT_WEIGHT, "weight", nullptr},
+    {QGPU_A_TENANT_GUARANTEE_PPM, "guarantee", nullptr},
+    {QGPU_A_TENANT_CEILING_PPM, "ceiling", nullptr},
+    {QGPU_A_TENANT_WAKE_NS, "wake_within", nullptr},
+    {QGPU_A_TENANT_CLASS, "class", nullptr},
+    {QGPU_A_TENANT_HANG_NS, "hang_timeout", nullptr},
+    {QGPU_A_TENANT_MEMORY_BYTES, "memory", nullptr},
+    {QGPU_A_TENANT_CGROUPS, "cgroup", nullptr},
+    {0, nullptr, nullptr},
+};
+constexpr AttributeName kPlanNames[] = {
+    {QGPU_A_PLAN_GENERATION, "generation", nullptr}, {QGPU_A_PLAN_FLAGS, "flags", nullptr},
+    {QGPU_A_PLAN_POLICY, "policy", nullptr},         {QGPU_A_PLAN_CYCLE_NS, "cycle", nullptr},
+    {QGPU_A_PLAN_TENANT, "tenant", kTenantNames},    {0, nullptr, nullptr},
+};
+constexpr AttributeName kBindNames[] = {
+    {QGPU_A_BIND_TENANT_NAME, "tenant", nullptr},
+    {QGPU_A_BIND_PID, "pid", nullptr},
+    {QGPU_A_BIND_CGROUP_ID, "cgroup", nullptr},
+    {QGPU_A_BIND_TSG_SERIAL, "tsg", nullptr},
+    {0, nullptr, nullptr},
+};
+constexpr AttributeName kTopNames[] = {
+    {QGPU_A_CARD_INDEX, "card", nullptr},
+    {QGPU_A_PLAN, "plan", kPlanNames},
+    {QGPU_A_BIND, "bind", kBindNames},
+    {0, nullptr, nullptr},
+};
+
+std::string nameIn(const AttributeName *names, int type, const AttributeName **inside) {
+  *inside = nullptr;
+  for (; names && names->name; ++names) {
+    if (names->type != type) continue;
+    *inside = names->nest;
+    return names->name;
+  }
+  return "attribute " + std::to_string(type);
+}
+
+// Walks down to the attribute that holds the offset. Sets *names to what lies inside of it.
+std::string walk(std::span<const uint8_t> request, uint32_t offset, const AttributeName **names) {
+  size_t at = NLMSG_HDRLEN + GENL_HDRLEN;
+  size_t end = request.size();
+  std::string path;
+  *names = kTopNames;
+  while (at + NLA_HDRLEN <= end) {
+    nlattr head;
+    memcpy(&head, request.data() + at, sizeof(head));
+    if (head.nla_len < NLA_HDRLEN || at + head.nla_len > end) return path;
+    if (offset >= at + head.nla_len) {
+      at += NLA_ALIGN(head.nla_len);
+      continue;
+    }
+    if (offset < at) return path;
+
+    const AttributeName *inside;
+    std::string name = nameIn(*names, head.nla_type & NLA_TYPE_MASK, &inside);
+    if (inside == kTenantNames) {
+      bool sound = true;
+      Attributes(request.subspan(at + NLA_HDRLEN, head.nla_len - NLA_HDRLEN))
+          .each([&](int type, std::span<const uint8_t> value) {
+            if (type != QGPU_A_TENANT_NAME) return;
+            std::string tenant;
+            read(value, tenant, sound);
+            name += " " + tenant;
+          });
+    }
+    path += (path.empty() ? "" : ", ") + name;
+    *names = inside;
+    if (offset == at || !inside) return path;
+    end = at + head.nla_len;
+    at += NLA_HDRLEN;
+  }
+  return path;
+}
+
+}  // namespace
+
+Request::Request(uint16_t family, uint8_t command, uint8_t version, uint16_t flags)
+    : message_(nlmsg_alloc_size(kRequestMax)) {
+  if (!message_ || !genlmsg_put(message_.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family, 0,
+                                NLM_F_REQUEST | flags, command, version))
+    overflow_ = true;
+}
+
+void Request::u32(int attribute, uint32_t value) {
+  if (nla_put_u32(message_.get(), attribute, value) < 0) overflow_ = true;
+}
+
+void Request::u64(int attribute, uint64_t value) {
+  if (nla_put_u64(message_.get(), attribute, value) < 0) overflow_ = true;
+}
+
+void Request::string(int attribute, const std::string &value) {
+  if (nla_put_string(message_.get(), attribute, value.c_str()) < 0) overflow_ = true;
+}
+
+void Request::binary(int attribute, std::span<const uint8_t> value) {
+  if (nla_put(message_.get(), attribute, static_cast<int>(value.size()), value.data()) < 0)
+    overflow_ = true;
+}
+
+Result<Bytes> Request::finish(uint32_t sequence) {
+  if (overflow_) return Error{E2BIG, "the request does not fit one netlink message", ""};
+  nlmsghdr *head = nlmsg_hdr(message_.get());
+  head->nlmsg_seq = sequence;
+  head->nlmsg_pid = 0;
+  const auto *bytes = reinterpret_cast<const uint8_t *>(head);
+  return Bytes(bytes, bytes + head->nlmsg_len);
+}
+
+Result<Incoming> readIncoming(std::span<const uint8_t> message) {
+  if (message.size() < NLMSG_HDRLEN + GENL_HDRLEN) return malformed("family");
+  nlmsghdr head;
+  genlmsghdr generic;
+  memcpy(&head, message.data(), sizeof(head));
+  memcpy(&generic, message.data() + NLMSG_HDRLEN, sizeof(generic));
+  return Incoming{head.nlmsg_type, generic.cmd, message.subspan(NLMSG_HDRLEN + GENL_HDRLEN)};
+}
+
+Result<Family> readFamily(const Incoming &incoming, std::string *name) {
+  Family family;
+  bool sound = true;
+  auto readGroup = [&](int, std::span<const uint8_t> group) {
+    std::string group_name;
+    uint32_t group_id = 0;
+    Attributes(group).each([&](int type, std::span<const uint8_t> value) {
+      if (type == CTRL_ATTR_MCAST_GRP_NAME) read(value, group_name, sound);
+      if (type == CTRL_ATTR_MCAST_GRP_ID) read(value, group_id, sound);
+    });
+    if (group_name == QGPU_GENL_MCGRP_EVENTS) family.events_group = group_id;
+  };
+  bool formed = Attributes(incoming.attributes).each([&](int type, std::span<const uint8_t> value) {
+    switch (type) {
+      case CTRL_ATTR_FAMILY_ID:
+        return read(value, family.id, sound);
+      case CTRL_ATTR_FAMILY_NAME:
+        return read(value, *name, sound);
+      case CTRL_ATTR_VERSION:
+        return read(value, family.version, sound);
+      case CTRL_ATTR_MCAST_GROUPS:
+        sound = Attributes(value).each(readGroup) && sound;
+        return;
+    }
+  });
+  if (!formed || !sound) return malformed("family");
+  return family;
+}
+
+void writePlan(Request &request, const PlanChange &change) {
+  request.u32(QGPU_A_CARD_INDEX, change.card_index);
+  request.nest(QGPU_A_PLAN, [&] {
+    request.u64(QGPU_A_PLAN_GENERATION, change.generation);
+    if (change.dry_run) request.u32(QGPU_A_PLAN_FLAGS, QGPU_PLAN_DRY_RUN);
+    if (change.policy) request.u32(QGPU_A_PLAN_POLICY, *change.policy);
+    if (change.cycle_ns) request.u64(QGPU_A_PLAN_CYCLE_NS, *change.cycle_ns);
+    for (const TenantChange &tenant : change.tenants) {
+      request.nest(QGPU_A_PLAN_TENANT, [&] {
+        request.string(QGPU_A_TENANT_NAME, tenant.name);
+        if (tenant.remove) request.u32(QGPU_A_TENANT_FLAGS, QGPU_TENANT_REMOVE);
+        if (tenant.weight) request.u32(QGPU_A_TENANT_WEIGHT, *tenant.weight);
+        if (tenant.guarantee_ppm) request.u32(QGPU_A_TENANT_GUARANTEE_PPM, *tenant.guarantee_ppm);
+        if (tenant.ceiling_ppm) request.u32(QGPU_A_TENANT_CEILING_PPM, *tenant.ceiling_ppm);
+        if (tenant.wake_ns) request.u64(QGPU_A_TENANT_WAKE_NS, *tenant.wake_ns);
+        if (tenant.work_class) request.u32(QGPU_A_TENANT_CLASS, *tenant.work_class);
+        if (tenant.hang_ns) request.u64(QGPU_A_TENANT_HANG_NS, *tenant.hang_ns);
+        if (tenant.memory_bytes) request.u64(QGPU_A_TENANT_MEMORY_BYTES, *tenant.memory_bytes);
+        if (tenant.cgroups) {
+          const auto *bytes = reinterpret_cast<const uint8_t *>(tenant.cgroups->data());
+          request.binary(QGPU_A_TENANT_CGROUPS, {bytes, tenant.cgroups->size() * sizeof(uint64_t)});
+        }
+      });
+    }
+  });
+}
+
+size_t planBytes(const TenantChange &change) {
+  // Nest, flags and the eight numbers at their widest, the name and the ids.
+  size_t cgroups = change.cgroups ? change.cgroups->size() * sizeof(uint64_t) : 0;
+  return 140 + change.name.size() + cgroups;
+}
+
+Result<CardInfo> readCard(const Incoming &incoming) {
+  CardInfo card;
+  if (!readMessage(incoming, QGPU_A_CARD, card.index,
+                   [&](auto payload) { return readCardNest(payload, card); }))
+    return malformed("card");
+  return card;
+}
+
+Result<TenantOfCard> readTenant(const Incoming &incoming) {
+  TenantOfCard found;
+  if (!readMessage(incoming, QGPU_A_TENANT, found.card_index,
+                   [&](auto payload) { return readTenantNest(payload, found.tenant); }))
+    return malformed("tenant");
+  return found;
+}
+
+Result<TsgOfCard> readTsg(const Incoming &incoming) {
+  TsgOfCard found;
+  auto readNest = [&](std::span<const uint8_t> payload) {
+    TsgStatus &tsg = found.tsg;
+    bool sound = true;
+    bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+      switch (type) {
+        case QGPU_A_TSG_SERIAL:
+          return read(value, tsg.serial, sound);
+        case QGPU_A_TSG_ID:
+          return read(value, tsg.id, sound);
+        case QGPU_A_TSG_RUNLIST:
+          return read(value, tsg.runlist, sound);
+        case QGPU_A_TSG_TENANT_ID:
+          return read(value, tsg.tenant_id, sound);
+        case QGPU_A_TSG_PID:
+          return read(value, tsg.pid, sound);
+        case QGPU_A_TSG_CHANNELS:
+          return read(value, tsg.channels, sound);
+        case QGPU_A_TSG_SLICE_NS:
+          return read(value, tsg.slice_ns, sound);
+      }
+    });
+    return formed && sound;
+  };
+  if (!readMessage(incoming, QGPU_A_TSG, found.card_index, readNest)) return malformed("TSG");
+  return found;
+}
+
+Result<PlanReply> readPlan(const Incoming &incoming) {
+  PlanReply plan;
+  uint32_t card_index = 0;
+  auto readNest = [&](std::span<const uint8_t> payload) {
+    bool sound = true;
+    bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+      if (type == QGPU_A_PLAN_GENERATION) return read(value, plan.generation, sound);
+      if (type != QGPU_A_PLAN_TENANT) return;
+      TenantStatus tenant;
+      sound = readTenantNest(value, tenant) && sound;
+      plan.tenants.push_back(std::move(tenant));
+    });
+    return formed && sound;
+  };
+  if (!readMessage(incoming, QGPU_A_PLAN, card_index, readNest)) return malformed("plan");
+  return plan;
+}
+
+Result<Sample> readSample(const Incoming &incoming) {
+  Sample sample;
+  auto readNest = [&](std::span<const uint8_t> payload) {
+    bool sound = true;
+    bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+      switch (type) {
+        case QGPU_A_STATS_TENANT_ID:
+          return read(value, sample.tenant_id, sound);
+        case QGPU_A_STATS_TIME_NS:
+          return read(value, sample.time_ns, sound);
+        case QGPU_A_STATS_SINCE_NS:
+          return read(value, sample.since_ns, sound);
+        case QGPU_A_STATS_GENERATION:
+          return read(value, sample.generation, sound);
+        case QGPU_A_STATS_RUN_NS:
+          return read(value, sample.run_ns, sound);
+        case QGPU_A_STATS_RUN_ERR_NS:
+          return read(value, sample.run_err_ns, sound);
+        case QGPU_A_STATS_SOURCE:
+          return read(value, sample.source, sound);
+        case QGPU_A_STATS_WAIT_NS:
+          return read(value, sample.wait_ns, sound);
+        case QGPU_A_STATS_SWITCH_NS:
+          return read(value, sample.switch_ns, sound);
+        case QGPU_A_STATS_IDLE_NS:
+          return read(value, sample.idle_ns, sound);
+        case QGPU_A_STATS_WINDOWS:
+          return read(value, sample.windows, sound);
+        case QGPU_A_STATS_SUBMITS:
+          return read(value, sample.submits, sound);
+        case QGPU_A_STATS_PREEMPTS:
+          return read(value, sample.preempts, sound);
+        case QGPU_A_STATS_OVERRUNS:
+          return read(value, sample.overruns, sound);
+        case QGPU_A_STATS_THROTTLED_NS:
+          return read(value, sample.throttled_ns, sound);
+      }
+    });
+    return formed && sound;
+  };
+  if (!readMessage(incoming, QGPU_A_STATS, sample.card_index, readNest))
+    return malformed("counter");
+  return sample;
+}
+
+Result<CardEvent> readEvent(const Incoming &incoming) {
+  CardEvent event;
+  auto readNest = [&](std::span<const uint8_t> payload) {
+    bool sound = true;
+    bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+      switch (type) {
+        case QGPU_A_EVENT_KIND:
+          return read(value, event.kind, sound);
+        case QGPU_A_EVENT_TIME_NS:
+          return read(value, event.time_ns, sound);
+        case QGPU_A_EVENT_TENANT_ID:
+          return read(value, event.tenant_id, sound);
+        case QGPU_A_EVENT_TENANT_NAME:
+          return read(value, event.tenant_name, sound);
+        case QGPU_A_EVENT_TSG_SERIAL:
+          return read(value, event.tsg_serial, sound);
+        case QGPU_A_EVENT_PID:
+          return read(value, event.pid, sound);
+        case QGPU_A_EVENT_GENERATION:
+          return read(value, event.generation, sound);
+        case QGPU_A_EVENT_CARD_STATE:
+          return read(value, event.card_state, sound);
+        case QGPU_A_EVENT_REASON:
+          return read(value, event.reason, sound);
+      }
+    });
+    return formed && sound;
+  };
+  if (!readMessage(incoming, QGPU_A_EVENT, event.card_index, readNest)) return malformed("event");
+  return event;
+}
+
+std::string attributeAt(std::span<const uint8_t> request, uint32_t offset) {
+  const AttributeName *inside;
+  return walk(request, offset, &inside);
+}
+
+std::string missingAttribute(std::span<const uint8_t> request, uint32_t nest_offset,
+                             uint32_t type) {
+  const AttributeName *names = kTopNames;
+  std::string path;
+  if (nest_offset != 0) path = walk(request, nest_offset, &names);
+  const AttributeName *inside;
+  return path + (path.empty() ? "" : ", ") + nameIn(names, static_cast<int>(type), &inside);
+}
+
+}  // namespace qgpu::netlink

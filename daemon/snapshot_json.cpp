@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "snapshot_json.hpp"
+
+#include "names.hpp"
+
+namespace qgpu {
+
+using Json = nlohmann::json;
+
+namespace {
+
+Json toJson(const Rates &rates) {
+  return {{"interval_ns", rates.interval_ns},
+          {"share_ppm", rates.share_ppm},
+          {"use_ppm", rates.use_ppm},
+          {"error_ppm", rates.error_ppm},
+          {"source", sourceName(rates.source)},
+          {"run_ns", rates.run_ns},
+          {"wait_ns", rates.wait_ns}};
+}
+
+Json toJson(const TenantStatus &tenant) {
+  const TenantSettings &asked = tenant.asked;
+  return {{"id", tenant.id},
+          {"name", tenant.name},
+          {"asked",
+           {{"weight", asked.weight},
+            {"guarantee_ppm", asked.guarantee_ppm},
+            {"ceiling_ppm", asked.ceiling_ppm},
+            {"class", className(asked.work_class)},
+            {"cgroups", asked.cgroups}}},
+          {"effective",
+           {{"share_ppm", tenant.share_ppm},
+            {"slice_ns", tenant.slice_ns},
+            {"window_ns", tenant.window_ns}}},
+          {"awake", tenant.awake},
+          {"tsgs", tenant.tsgs}};
+}
+
+}  // namespace
+
+Json toJson(const CardSnapshot &card, const Metrics *metrics) {
+  const CardInfo &info = card.info;
+  Json tenants = Json::array();
+  for (const TenantStatus &tenant : card.tenants) {
+    Json entry = toJson(tenant);
+    if (auto rates = metrics ? metrics->tenant(info.index, tenant.id) : std::nullopt)
+      entry["measured"] = toJson(*rates);
+    tenants.push_back(std::move(entry));
+  }
+  return {{"index", info.index},
+          {"uuid", info.uuid},
+          {"name", info.name},
+          {"chip_id", info.chip_id},
+          {"simulated", info.simulated},
+          {"method", methodName(info.method)},
+          {"state", cardStateName(info.state)},
+          {"reason", info.reason},
+          {"policy", policyName(info.policy)},
+          {"generation", info.generation},
+          {"switch_ns", info.switch_ns},
+          {"cycle_ns", info.cycle_ns},
+          {"slice_min_ns", info.slice_min_ns},
+          {"slice_max_ns", info.slice_max_ns},
+          {"tsgs", info.tsgs},
+          {"tenants", tenants}};
+}
+
+Json toJson(const CardEvent &event) {
+  Json json = {
+      {"event", eventName(event.kind)}, {"card", event.card_index}, {"time_ns", event.time_ns}};
+  if (event.tenant_id) json["tenant_id"] = *event.tenant_id;
+  if (!event.tenant_name.empty()) json["tenant"] = event.tenant_name;
+  if (event.tsg_serial) json["tsg"] = *event.tsg_serial;
+  if (event.pid) json["pid"] = *event.pid;
+  if (event.generation) json["generation"] = *event.generation;
+  if (event.card_state) json["state"] = cardStateName(*event.card_state);
+  if (!event.reason.empty()) json["reason"] = event.reason;
+  return json;
+}
+
+}  // namespace qgpu

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a card says about itself as JSON: the same shape from the daemon and, with the daemon dead,
+// from qgpuctl. Shares are ppm and times ns here; the screen makes percent of them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "card.hpp"
+#include "metrics.hpp"
+
+namespace qgpu {
+
+// metrics: may be null, then there are no measured shares.
+nlohmann::json toJson(const CardSnapshot &card, const Metrics *metrics);
+nlohmann::json toJson(const CardEvent &event);
+
+}  // namespace qgpu
