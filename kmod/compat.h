@@ -10,6 +10,7 @@
 #include <linux/device/class.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <net/genetlink.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 #error "qgpu is known to build on 6.1 ... 6.12 only"
@@ -36,5 +37,15 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #else
 #define QGPU_DEVNODE_CONST const
 #endif
+
+/* A dump's attributes are found through struct genl_info from 6.6 on. */
+static inline struct nlattr **qgpu_dump_attrs(struct netlink_callback *cb)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+	return genl_dumpit_info(cb)->attrs;
+#else
+	return genl_info_dump(cb)->attrs;
+#endif
+}
 
 #endif

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * card.c - a card from the moment its device appears until the last reader let go of it: register
+ * access, list buffers, the slot taken from the driver and given back, the list of all cards, and
+ * the verdict on its health.
+ *
+ * Coming:  probe chip -> buffers, turn, worker -> listed -> listen (driver's objects are replayed)
+ *          -> take_slot (its list is handed over in our first list_changed: turns begin)
+ * Going:   unlisted, .running = false -> worker stopped -> give_slot (the driver's own list is in
+ *          the slot again) -> unlisten -> objects freed
+ */
+#include <linux/auxiliary_bus.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include "compat.h"
+#include "qgpu.h"
+#include "sim_device.h"
+
+/* Constants of the planner for this chip (hardware page 10, architecture 4). */
+#define SWITCH_NS 100000
+#define TAKEOFF_NS 50000
+#define SAMPLE_NS 500000
+#define IDLE_LOOK_NS 5000000
+#define LOSS_PPM 10000
+#define SMOOTH_NS 5000000
+#define SOFT_WAKE_NS 50000000
+
+/* TSG ids and channel ids of the chip; every channel with its TSG's header, and one TSG twice. */
+#define TSGS_MAX 4096u
+#define IMAGE_BYTES ALIGN((TSGS_MAX + 4096u + 1 + HW_MAX_TSG_CHANNELS) * 16, 4096)
+
+DEFINE_MUTEX(qgpu_cards_lock);
+static LIST_HEAD(qgpu_cards); /* sorted by index */
+atomic_t qgpu_live = ATOMIC_INIT(0);
+atomic_t qgpu_dump_seq = ATOMIC_INIT(1);
+
+/* ---- hw_io over a simulated card ---- */
+
+static u32 sim_read32(void *ctx, u32 offset)
+{
+	struct qgpu_sim_device *sim = ctx;
+
+	return sim->ops->read32(sim, offset);
+}
+
+static void sim_write32(void *ctx, u32 offset, u32 value)
+{
+	struct qgpu_sim_device *sim = ctx;
+
+	sim->ops->write32(sim, offset, value);
+}
+
+static u64 host_now_ns(void *ctx)
+{
+	return ktime_get_ns();
+}
+
+static void host_wait_ns(void *ctx, u64 ns)
+{
+	u64 us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
+
+	if (us < 10)
+		udelay(us);
+	else
+		usleep_range(us, us + us / 8 + 1);
+}
+
+static void host_flush(void *ctx, const struct hw_mem *mem)
+{
+	wmb(); /* entries before the register write that makes the card read them */
+}
+
+static const struct hw_io_ops sim_io_ops = {
+	.read32 = sim_read32,
+	.write32 = sim_write32,
+	.now_ns = host_now_ns,
+	.wait_ns = host_wait_ns,
+	.flush = host_flush,
+};
+
+/* ---- the list ---- */
+
+static void card_release(struct kref *ref)
+{
+	struct qgpu_card *card = container_of(ref, struct qgpu_card, ref);
+
+	xa_destroy(&card->tenants);
+	xa_destroy(&card->tsgs);
+	mutex_destroy(&card->lock);
+	kfree(card);
+	atomic_dec(&qgpu_live);
+}
+
+void qgpu_card_put(struct qgpu_card *card)
+{
+	kref_put(&card->ref, card_release);
+}
+
+struct qgpu_card *qgpu_card_get_from(u32 index)
+{
+	struct qgpu_card *card, *found = NULL;
+
+	mutex_lock(&qgpu_cards_lock);
+	list_for_each_entry(card, &qgpu_cards, node) {
+		if (card->index >= index) {
+			kref_get(&card->ref);
+			found = card;
+			break;
+		}
+	}
+	mutex_unlock(&qgpu_cards_lock);
+	return found;
+}
+
+struct qgpu_card *qgpu_card_get(u32 index)
+{
+	struct qgpu_card *card = qgpu_card_get_from(index);
+
+	if (card && card->index != index) {
+		qgpu_card_put(card);
+		return NULL;
+	}
+	return card;
+}
+
+u32 qgpu_cards_count(void)
+{
+	struct qgpu_card *card;
+	u32 count = 0;
+
+	mutex_lock(&qgpu_cards_lock);
+	list_for_each_entry(card, &qgpu_cards, node)
+		count++;
+	mutex_unlock(&qgpu_cards_lock);
+	return count;
+}
+
+static void list_card(struct qgpu_card *card)
+{
+	struct list_head *place = &qgpu_cards;
+	struct qgpu_card *other;
+
+	mutex_lock(&qgpu_cards_lock);
+	card->index = 0;
+	list_for_each_entry(other, &qgpu_cards, node) {
+		if (other->index != card->index) {
+			place = &other->node;
+			break;
+		}
+		card->index++;
+	}
+	list_add_tail(&card->node, place);
+	mutex_unlock(&qgpu_cards_lock);
+	atomic_inc(&qgpu_dump_seq);
+}
+
+static void unlist_card(struct qgpu_card *card)
+{
+	mutex_lock(&qgpu_cards_lock);
+	list_del_init(&card->node);
+	mutex_unlock(&qgpu_cards_lock);
+	atomic_inc(&qgpu_dump_seq);
+}
+
+/* ---- health ---- */
+
+static const char *reason_of(int error)
+{
+	switch (error) {
+	case -ENODEV:
+		return "the card does not answer: it fell off the bus or was reset";
+	case -EIO:
+		return "the card refuses access to its scheduling registers";
+	case -ETIMEDOUT:
+		return "the card did not take a list in time";
+	case -EBUSY:
+		return "the card is still busy with an earlier list or preemption";
+	default:
+		return "the card's lists could not be written";
+	}
+}
+
+void qgpu_card_judge_locked(struct qgpu_card *card, int error)
+{
+	enum qgpu_card_state state;
+	const char *reason;
+
+	lockdep_assert_held(&card->lock);
+	card->errors = error ? card->errors + 1 : 0;
+	state = !error ? QGPU_CARD_OK : error == -ENODEV ? QGPU_CARD_LOST : QGPU_CARD_DEGRADED;
+	reason = error ? reason_of(error) : NULL;
+	if (state == card->state && reason == card->reason)
+		return;
+	card->state = state;
+	card->reason = reason;
+	if (error)
+		pr_warn("qgpu: card %u: %s (error %d)\n", card->index, reason, error);
+	else
+		pr_info("qgpu: card %u: obeys again\n", card->index);
+	qgpu_event_locked(card, QGPU_EVENT_CARD_STATE, NULL, NULL);
+}
+
+/* ---- coming and going ---- */
+
+static int find_engine(struct qgpu_card *card)
+{
+	const struct hw_identity *id = &card->hw.id;
+	u32 i;
+
+	for (i = 0; i < id->engine_count; i++) {
+		if (id->engines[i].type == HW_ENGINE_GRAPHICS) {
+			card->engine_index = id->engines[i].index;
+			card->runlist = id->engines[i].runlist;
+			return 0;
+		}
+	}
+	return -EOPNOTSUPP;
+}
+
+static int make_turn(struct qgpu_card *card)
+{
+	struct turn_config config = {
+		.hw = &card->hw,
+		.runlist = card->runlist,
+		.engine_index = card->engine_index,
+		.images = { card->images[0], card->images[1] },
+		.tsg_max = TSGS_MAX,
+		/* A plan may replace all tenants: for a moment there are the old and the new ones. */
+		.tenant_max = 2 * QGPU_TENANTS_MAX,
+		.seed = get_random_u64(),
+	};
+
+	card->params = (struct core_params){
+		.switch_ns = SWITCH_NS,
+		.takeoff_ns = TAKEOFF_NS,
+		.sample_ns = SAMPLE_NS,
+		.idle_look_ns = IDLE_LOOK_NS,
+		.loss_ppm = LOSS_PPM,
+		.smooth_ns = SMOOTH_NS,
+		.soft_wake_ns = SOFT_WAKE_NS,
+		.slice_min_ns = card->hw.id.slice_min_ns,
+		.slice_max_ns = card->hw.id.slice_max_ns,
+		.slice_round = card->hw.ops->slice_round,
+	};
+	config.params = card->params;
+	card->turn = turn_create(&config, ktime_get_ns());
+	return card->turn ? 0 : -ENOMEM;
+}
+
+static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
+{
+	struct qgpu_card *card = kzalloc(sizeof(*card), GFP_KERNEL);
+
+	if (!card)
+		return NULL;
+	atomic_inc(&qgpu_live);
+	kref_init(&card->ref);
+	INIT_LIST_HEAD(&card->node);
+	mutex_init(&card->lock);
+	xa_init(&card->tenants);
+	xa_init(&card->tsgs);
+	INIT_LIST_HEAD(&card->bound_pids);
+	INIT_LIST_HEAD(&card->events);
+	INIT_WORK(&card->event_work, qgpu_event_work);
+	card->sim = sim;
+	card->hw.ops = &tu104_ops;
+	card->hw.io = (struct hw_io){ &sim_io_ops, sim };
+	strscpy(card->uuid, sim->uuid, sizeof(card->uuid));
+	strscpy(card->name, sim->name, sizeof(card->name));
+	card->since_ns = ktime_get_ns();
+	card->generation = 1;
+	card->policy = CORE_BURST_SHARE;
+	return card;
+}
+
+static void free_images(struct qgpu_card *card)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(card->images); i++)
+		if (card->images[i].cpu)
+			card->sim->ops->mem_free(card->sim, &card->images[i]);
+}
+
+static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
+{
+	struct qgpu_sim_device *sim = to_qgpu_sim_device(adev);
+	struct qgpu_card *card;
+	u32 i;
+	int err;
+
+	card = new_card(sim);
+	if (!card)
+		return -ENOMEM;
+	err = card->hw.ops->probe(&card->hw);
+	if (!err)
+		err = find_engine(card);
+	if (err) {
+		dev_err(&adev->dev, "qgpu: this is no card that can be shared (error %d)\n", err);
+		goto err_put;
+	}
+	for (i = 0; i < ARRAY_SIZE(card->images); i++) {
+		err = sim->ops->mem_alloc(sim, IMAGE_BYTES, &card->images[i]);
+		if (err)
+			goto err_images;
+	}
+	err = make_turn(card);
+	if (err)
+		goto err_images;
+	err = qgpu_tenants_init(card);
+	if (err)
+		goto err_turn;
+
+	list_card(card);
+	err = qgpu_sched_start(card);
+	if (err)
+		goto err_unlist;
+	auxiliary_set_drvdata(adev, card);
+	mutex_lock(&card->lock);
+	card->running = true;
+	qgpu_event_locked(card, QGPU_EVENT_CARD_ADDED, NULL, NULL);
+	mutex_unlock(&card->lock);
+
+	err = sim->ops->listen(sim, &qgpu_driver_events, card);
+	if (err) {
+		dev_err(&adev->dev, "qgpu: the driver does not report its objects (error %d)\n",
+			err);
+		goto err_stop;
+	}
+	err = sim->ops->take_slot(sim, card->runlist);
+	if (err) {
+		dev_err(&adev->dev, "qgpu: the driver does not hand its runlist over (error %d)\n",
+			err);
+		goto err_unlisten;
+	}
+	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by images\n", card->index,
+		card->name, card->uuid, card->runlist);
+	return 0;
+
+err_unlisten:
+	sim->ops->unlisten(sim);
+err_stop:
+	mutex_lock(&card->lock);
+	card->running = false;
+	mutex_unlock(&card->lock);
+	qgpu_sched_stop(card);
+err_unlist:
+	unlist_card(card);
+	qgpu_tenants_fini(card);
+	flush_work(&card->event_work);
+err_turn:
+	turn_destroy(card->turn);
+err_images:
+	free_images(card);
+err_put:
+	qgpu_card_put(card);
+	return err;
+}
+
+static void sim_remove(struct auxiliary_device *adev)
+{
+	struct qgpu_card *card = auxiliary_get_drvdata(adev);
+	struct qgpu_sim_device *sim = card->sim;
+
+	unlist_card(card);
+	mutex_lock(&card->lock);
+	card->running = false;
+	mutex_unlock(&card->lock);
+	qgpu_sched_stop(card);
+
+	/* Until this returned the driver may tell us of changes, and they are applied. */
+	sim->ops->give_slot(sim, card->runlist);
+	sim->ops->unlisten(sim);
+
+	qgpu_tenants_fini(card);
+	mutex_lock(&card->lock);
+	qgpu_event_locked(card, QGPU_EVENT_CARD_REMOVED, NULL, NULL);
+	mutex_unlock(&card->lock);
+	flush_work(&card->event_work);
+	turn_destroy(card->turn);
+	free_images(card);
+	pr_info("qgpu: card %u: gone, its driver schedules it again\n", card->index);
+	qgpu_card_put(card);
+}
+
+static const struct auxiliary_device_id sim_ids[] = {
+	{ .name = QGPU_SIM_DEVICE_MATCH },
+	{}
+};
+MODULE_DEVICE_TABLE(auxiliary, sim_ids);
+
+static struct auxiliary_driver sim_driver = {
+	.name = "card",
+	.probe = sim_probe,
+	.remove = sim_remove,
+	.id_table = sim_ids,
+};
+
+int qgpu_cards_register(void)
+{
+	return auxiliary_driver_register(&sim_driver);
+}
+
+void qgpu_cards_unregister(void)
+{
+	auxiliary_driver_unregister(&sim_driver);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - load and unload of qgpu.ko. A machine without a card is no error: the module waits for
+ * one.
+ */
+#include <linux/module.h>
+#include "compat.h"
+#include "qgpu.h"
+
+static int __init qgpu_init(void)
+{
+	int err;
+
+	err = qgpu_netlink_register();
+	if (err) {
+		pr_err("qgpu: cannot register the netlink family (error %d)\n", err);
+		return err;
+	}
+	err = qgpu_cards_register();
+	if (err) {
+		pr_err("qgpu: cannot register with the auxiliary bus (error %d)\n", err);
+		qgpu_netlink_unregister();
+		return err;
+	}
+	if (!qgpu_cards_count())
+		pr_info("qgpu: loaded; no card found yet\n");
+	return 0;
+}
+
+static void __exit qgpu_exit(void)
+{
+	/* Cards first: they go with events that the family sends. */
+	qgpu_cards_unregister();
+	qgpu_netlink_unregister();
+	WARN(atomic_read(&qgpu_live), "qgpu: %d objects leaked\n", atomic_read(&qgpu_live));
+}
+
+module_init(qgpu_init);
+module_exit(qgpu_exit);
+MODULE_DESCRIPTION("Shares a GPU between tenants through its hardware scheduler");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sched.c - when turns happen: a real-time worker and a timer for each card. Decides nothing (that
+ * is turn.c and core/) and never gives up: an error makes the next turn wait longer, until the chip
+ * obeys again or the card goes.
+ */
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+#include "qgpu.h"
+
+/* Two turns are at least this far apart, whatever turn_run() says: the worker outranks everybody
+ * else on its CPU and must let go of it. */
+#define TURN_GAP_NS 20000ull
+#define RETRY_FIRST_NS 1000000ull
+#define RETRY_MOST_SHIFT 10 /* ~1 s */
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	struct qgpu_card *card = container_of(timer, struct qgpu_card, timer);
+
+	kthread_queue_work(card->worker, &card->work);
+	return HRTIMER_NORESTART;
+}
+
+static void run_turn(struct kthread_work *work)
+{
+	struct qgpu_card *card = container_of(work, struct qgpu_card, work);
+	u64 next_ns = 0, now_ns;
+	int err;
+
+	mutex_lock(&card->lock);
+	if (!card->running || !card->slot_taken)
+		goto out;
+	err = turn_run(card->turn, ktime_get_ns(), &next_ns);
+	qgpu_card_judge_locked(card, err);
+	now_ns = ktime_get_ns();
+	if (err)
+		next_ns = now_ns +
+			  (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));
+	hrtimer_start(&card->timer, ns_to_ktime(max(next_ns, now_ns + TURN_GAP_NS)),
+		      HRTIMER_MODE_ABS);
+out:
+	mutex_unlock(&card->lock);
+}
+
+void qgpu_sched_kick(struct qgpu_card *card)
+{
+	kthread_queue_work(card->worker, &card->work);
+}
+
+int qgpu_sched_start(struct qgpu_card *card)
+{
+	struct kthread_worker *worker;
+
+	hrtimer_init(&card->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	card->timer.function = on_timer;
+	kthread_init_work(&card->work, run_turn);
+	worker = kthread_create_worker(0, "qgpu/%u", card->index);
+	if (IS_ERR(worker))
+		return PTR_ERR(worker);
+	sched_set_fifo_low(worker->task);
+	card->worker = worker;
+	return 0;
+}
+
+void qgpu_sched_stop(struct qgpu_card *card)
+{
+	if (!card->worker)
+		return;
+	/* .running is false: a turn in progress arms no timer after this. */
+	kthread_cancel_work_sync(&card->work);
+	hrtimer_cancel(&card->timer);
+	kthread_destroy_worker(card->worker);
+	card->worker = NULL;
+}
