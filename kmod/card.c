@@ -228,7 +228,7 @@ static int make_turn(struct qgpu_card *card)
 		.engine_index = card->engine_index,
 		.images = { card->images[0], card->images[1] },
 		.tsg_max = TSGS_MAX,
-		/* A plan may replace all tenants: for a moment there are the old and the new ones. */
+		/* A plan may replace all tenants: old and new ones are there for a moment. */
 		.tenant_max = 2 * QGPU_TENANTS_MAX,
 		.seed = get_random_u64(),
 	};
@@ -336,8 +336,8 @@ static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_devic
 			err);
 		goto err_unlisten;
 	}
-	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by images\n", card->index,
-		card->name, card->uuid, card->runlist);
+	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by images\n", card->index, card->name,
+		card->uuid, card->runlist);
 	return 0;
 
 err_unlisten:
@@ -386,10 +386,7 @@ static void sim_remove(struct auxiliary_device *adev)
 	qgpu_card_put(card);
 }
 
-static const struct auxiliary_device_id sim_ids[] = {
-	{ .name = QGPU_SIM_DEVICE_MATCH },
-	{}
-};
+static const struct auxiliary_device_id sim_ids[] = { { .name = QGPU_SIM_DEVICE_MATCH }, {} };
 MODULE_DEVICE_TABLE(auxiliary, sim_ids);
 
 static struct auxiliary_driver sim_driver = {

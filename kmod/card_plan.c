@@ -18,7 +18,7 @@ struct row {
 	struct qgpu_tenant *tenant;
 	struct core_settings settings;
 	u32 cgroup_count;
-	u64 *cgroups;           /* new list when @new_cgroups; owned by the row until committed */
+	u64 *cgroups; /* new list when @new_cgroups; owned by the row until committed */
 	bool new_cgroups;
 	bool created, removed;
 	struct qgpu_tenant_change *change; /* NULL = not named in the message */
@@ -240,12 +240,9 @@ static const struct sentence sentences[] = {
 	  "a guarantee is not enforced under this policy" },
 	{ -EOPNOTSUPP, CORE_FIELD_CEILING, QGPU_A_TENANT_CEILING_PPM,
 	  "a ceiling is not enforced under this policy" },
-	{ -EOPNOTSUPP, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS,
-	  "only the class normal is enforced" },
-	{ -EOPNOTSUPP, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS,
-	  "a longest wait is not enforced" },
-	{ -EOPNOTSUPP, CORE_FIELD_HANG, QGPU_A_TENANT_HANG_NS,
-	  "a hang timeout is not enforced" },
+	{ -EOPNOTSUPP, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS, "only the class normal is enforced" },
+	{ -EOPNOTSUPP, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS, "a longest wait is not enforced" },
+	{ -EOPNOTSUPP, CORE_FIELD_HANG, QGPU_A_TENANT_HANG_NS, "a hang timeout is not enforced" },
 };
 
 static int refuse_tenant(struct plan *plan, const struct core_refusal *why,
@@ -306,7 +303,8 @@ static int check_settings(struct plan *plan)
 	}
 	err = 0;
 	if (count > QGPU_TENANTS_MAX)
-		err = refuse(plan, -ENOSPC, plan->change->tenants[plan->change->tenant_count - 1].nest,
+		err = refuse(plan, -ENOSPC,
+			     plan->change->tenants[plan->change->tenant_count - 1].nest,
 			     "more tenants than a card can have");
 	if (!err && core_check(plan->policy, plan->cycle_ns, settings, count, &why))
 		err = refuse_by_core(plan, &why, order);
@@ -506,8 +504,8 @@ static void commit(struct plan *plan)
 		if (!row->created)
 			continue;
 		/* Reserved: it cannot fail. */
-		WARN_ON_ONCE(xa_err(xa_store(&card->tenants, row->tenant->id, row->tenant,
-					     GFP_KERNEL)));
+		WARN_ON_ONCE(
+			xa_err(xa_store(&card->tenants, row->tenant->id, row->tenant, GFP_KERNEL)));
 		row->created = false;
 		card->tenant_count++;
 	}

@@ -16,9 +16,9 @@
 
 /* Where a dump is. */
 struct dump_place {
-	u32 card;               /* next one is this or the first after it */
-	unsigned long object;   /* likewise, within the card */
-	struct stats *stats;    /* STATS_GET: what is left to tell */
+	u32 card;	      /* next one is this or the first after it */
+	unsigned long object; /* likewise, within the card */
+	struct stats *stats;  /* STATS_GET: what is left to tell */
 };
 
 static struct dump_place *place_of(struct netlink_callback *cb)
@@ -138,8 +138,7 @@ static int put_card(struct sk_buff *skb, void *object)
 	return 0;
 }
 
-static int put_card_locked(struct sk_buff *skb, struct netlink_callback *cb,
-			   struct qgpu_card *card)
+static int put_card_locked(struct sk_buff *skb, struct netlink_callback *cb, struct qgpu_card *card)
 {
 	return put_message(skb, cb, QGPU_CMD_CARD_GET, card->index, put_card, card);
 }
@@ -203,19 +202,15 @@ int qgpu_card_get_doit(struct sk_buff *skb, struct genl_info *info)
 
 static int put_settings(struct sk_buff *skb, const struct core_settings *settings)
 {
-	return nla_put_u32(skb, QGPU_A_TENANT_WEIGHT, settings->weight) ||
-			       nla_put_u32(skb, QGPU_A_TENANT_GUARANTEE_PPM,
-					   settings->guarantee_ppm) ||
-			       nla_put_u32(skb, QGPU_A_TENANT_CEILING_PPM, settings->ceiling_ppm) ||
-			       nla_put_u64_64bit(skb, QGPU_A_TENANT_WAKE_NS, settings->wake_ns,
-						 QGPU_A_TENANT_PAD) ||
-			       nla_put_u32(skb, QGPU_A_TENANT_CLASS, settings->class_) ||
-			       nla_put_u64_64bit(skb, QGPU_A_TENANT_HANG_NS, settings->hang_ns,
-						 QGPU_A_TENANT_PAD) ||
-			       nla_put_u64_64bit(skb, QGPU_A_TENANT_MEMORY_BYTES, 0,
-						 QGPU_A_TENANT_PAD) ?
-		       -EMSGSIZE :
-		       0;
+	if (nla_put_u32(skb, QGPU_A_TENANT_WEIGHT, settings->weight) ||
+	    nla_put_u32(skb, QGPU_A_TENANT_GUARANTEE_PPM, settings->guarantee_ppm) ||
+	    nla_put_u32(skb, QGPU_A_TENANT_CEILING_PPM, settings->ceiling_ppm) ||
+	    nla_put_u64_64bit(skb, QGPU_A_TENANT_WAKE_NS, settings->wake_ns, QGPU_A_TENANT_PAD) ||
+	    nla_put_u32(skb, QGPU_A_TENANT_CLASS, settings->class_) ||
+	    nla_put_u64_64bit(skb, QGPU_A_TENANT_HANG_NS, settings->hang_ns, QGPU_A_TENANT_PAD) ||
+	    nla_put_u64_64bit(skb, QGPU_A_TENANT_MEMORY_BYTES, 0, QGPU_A_TENANT_PAD))
+		return -EMSGSIZE;
+	return 0;
 }
 
 static int put_effective(struct sk_buff *skb, const struct qgpu_tenant *tenant)
@@ -278,14 +273,12 @@ static int put_tsg(struct sk_buff *skb, void *object)
 	struct nlattr *nest = nla_nest_start(skb, QGPU_A_TSG);
 
 	/* The reader is who runs this, also in the later calls of a dump. */
-	if (!nest ||
-	    nla_put_u64_64bit(skb, QGPU_A_TSG_SERIAL, tsg->turn.serial, QGPU_A_TSG_PAD) ||
+	if (!nest || nla_put_u64_64bit(skb, QGPU_A_TSG_SERIAL, tsg->turn.serial, QGPU_A_TSG_PAD) ||
 	    nla_put_u32(skb, QGPU_A_TSG_ID, tsg->turn.tsg_id) ||
 	    nla_put_u32(skb, QGPU_A_TSG_RUNLIST, tsg->runlist) ||
 	    nla_put_u32(skb, QGPU_A_TSG_TENANT_ID,
 			tsg->tenant ? tsg->tenant->id : QGPU_TENANT_NOBODY) ||
-	    nla_put_u32(skb, QGPU_A_TSG_PID,
-			pid_nr_ns(tsg->opener, task_active_pid_ns(current))) ||
+	    nla_put_u32(skb, QGPU_A_TSG_PID, pid_nr_ns(tsg->opener, task_active_pid_ns(current))) ||
 	    nla_put_u32(skb, QGPU_A_TSG_CHANNELS, tsg->turn.channel_count) ||
 	    nla_put_u64_64bit(skb, QGPU_A_TSG_SLICE_NS, tsg->turn.core.slice_ns, QGPU_A_TSG_PAD))
 		return -EMSGSIZE;
@@ -293,8 +286,7 @@ static int put_tsg(struct sk_buff *skb, void *object)
 	return 0;
 }
 
-static int put_tsgs_locked(struct sk_buff *skb, struct netlink_callback *cb,
-			   struct qgpu_card *card)
+static int put_tsgs_locked(struct sk_buff *skb, struct netlink_callback *cb, struct qgpu_card *card)
 {
 	struct dump_place *at = place_of(cb);
 	struct qgpu_tsg *tsg;
@@ -412,8 +404,7 @@ static int put_counters(struct sk_buff *skb, const struct core_counters *counter
 
 static int put_card_counters(struct sk_buff *skb, const struct turn_counters *counters)
 {
-	if (nla_put_u64_64bit(skb, QGPU_A_STATS_SWITCH_NS, counters->switch_ns,
-			      QGPU_A_STATS_PAD) ||
+	if (nla_put_u64_64bit(skb, QGPU_A_STATS_SWITCH_NS, counters->switch_ns, QGPU_A_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_IDLE_NS, counters->idle_ns, QGPU_A_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_SUBMITS, counters->submits, QGPU_A_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_PREEMPTS, counters->preempts, QGPU_A_STATS_PAD))
@@ -509,8 +500,8 @@ static int put_changed_tenant(struct sk_buff *skb, const struct qgpu_plan_change
 	return 0;
 }
 
-int qgpu_plan_reply_fill_locked(struct sk_buff *skb, struct genl_info *info,
-				struct qgpu_card *card, const struct qgpu_plan_change *change)
+int qgpu_plan_reply_fill_locked(struct sk_buff *skb, struct genl_info *info, struct qgpu_card *card,
+				const struct qgpu_plan_change *change)
 {
 	struct nlattr *plan;
 	u32 i = 0, last;

@@ -69,9 +69,9 @@ static int put_event(struct sk_buff *skb, u32 card_index, const struct queued_ev
 	    nla_put_u64_64bit(skb, QGPU_A_EVENT_TIME_NS, event->time_ns, QGPU_A_EVENT_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_EVENT_GENERATION, event->generation, QGPU_A_EVENT_PAD))
 		return -EMSGSIZE;
-	if (event->has_tenant && (nla_put_u32(skb, QGPU_A_EVENT_TENANT_ID, event->tenant_id) ||
-				  nla_put_string(skb, QGPU_A_EVENT_TENANT_NAME,
-						 event->tenant_name)))
+	if (event->has_tenant &&
+	    (nla_put_u32(skb, QGPU_A_EVENT_TENANT_ID, event->tenant_id) ||
+	     nla_put_string(skb, QGPU_A_EVENT_TENANT_NAME, event->tenant_name)))
 		return -EMSGSIZE;
 	if (event->has_tsg &&
 	    (nla_put_u64_64bit(skb, QGPU_A_EVENT_TSG_SERIAL, event->serial, QGPU_A_EVENT_PAD) ||

@@ -39,7 +39,10 @@ static const struct nla_policy read_policy[QGPU_A_CARD_INDEX + 1] = {
 	[QGPU_A_CARD_INDEX] = NLA_POLICY_VALIDATE_FN(NLA_BINARY, validate_card, sizeof(u32)),
 };
 
-#define READ_ONLY { .type = NLA_REJECT, .reject_message = "this attribute is read only" }
+#define READ_ONLY                                                                                  \
+	{                                                                                          \
+		.type = NLA_REJECT, .reject_message = "this attribute is read only"                \
+	}
 
 /* Not const: the policy's pointer became so in 6.3. */
 static struct netlink_range_validation ppm_range = { .max = QGPU_PPM };
@@ -146,8 +149,8 @@ static bool is_name(const char *name)
 	return *name;
 }
 
-static int parse_name(struct genl_info *info, const struct nlattr *nest,
-		      const struct nlattr *attr, u16 type, char *out)
+static int parse_name(struct genl_info *info, const struct nlattr *nest, const struct nlattr *attr,
+		      u16 type, char *out)
 {
 	if (!attr)
 		return refuse_missing(info, nest, type, "no tenant is named");
@@ -290,8 +293,7 @@ static int refuse_going(struct genl_info *info)
 	return refuse(info, -EBUSY, info->attrs[QGPU_A_CARD_INDEX], "the card is being removed");
 }
 
-static int plan_set(struct genl_info *info, struct qgpu_card *card,
-		    struct qgpu_plan_change *change)
+static int plan_set(struct genl_info *info, struct qgpu_card *card, struct qgpu_plan_change *change)
 {
 	struct qgpu_refusal refusal = { NULL };
 	struct sk_buff *reply;
@@ -374,8 +376,9 @@ static int parse_bind(struct genl_info *info, struct qgpu_bind *bind)
 	if (given != 1)
 		return refuse(info, -EINVAL, nest, "give one of process, cgroup or TSG");
 	bind->name_attr = tb[QGPU_A_BIND_TENANT_NAME];
-	bind->what_attr = tb[QGPU_A_BIND_PID] ?: tb[QGPU_A_BIND_CGROUP_ID] ?:
-			  tb[QGPU_A_BIND_TSG_SERIAL];
+	bind->what_attr = tb[QGPU_A_BIND_PID]		    ?:
+				  tb[QGPU_A_BIND_CGROUP_ID] ?:
+							      tb[QGPU_A_BIND_TSG_SERIAL];
 	if (tb[QGPU_A_BIND_PID]) {
 		bind->pid = find_process(nla_get_u32(bind->what_attr));
 		if (!bind->pid)

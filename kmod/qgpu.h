@@ -208,7 +208,8 @@ int qgpu_cards_register(void);
 void qgpu_cards_unregister(void);
 u32 qgpu_cards_count(void);
 
-/* The card of that number, or of the lowest number from there on; NULL = none. Takes a reference. */
+/* The card of that number, or of the lowest number from there on; NULL = none. Takes a reference.
+ */
 struct qgpu_card *qgpu_card_get(u32 index);
 struct qgpu_card *qgpu_card_get_from(u32 index);
 void qgpu_card_put(struct qgpu_card *card);
@@ -328,7 +329,7 @@ int qgpu_stats_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int qgpu_stats_get_done(struct netlink_callback *cb);
 /* A PLAN_SET's reply: room for it, and what was set. */
 struct sk_buff *qgpu_plan_reply_new(const struct qgpu_plan_change *change);
-int qgpu_plan_reply_fill_locked(struct sk_buff *skb, struct genl_info *info,
-				struct qgpu_card *card, const struct qgpu_plan_change *change);
+int qgpu_plan_reply_fill_locked(struct sk_buff *skb, struct genl_info *info, struct qgpu_card *card,
+				const struct qgpu_plan_change *change);
 
 #endif

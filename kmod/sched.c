@@ -35,8 +35,8 @@ static void run_turn(struct kthread_work *work)
 	qgpu_card_judge_locked(card, err);
 	now_ns = ktime_get_ns();
 	if (err)
-		next_ns = now_ns +
-			  (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));
+		next_ns =
+			now_ns + (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));
 	hrtimer_start(&card->timer, ns_to_ktime(max(next_ns, now_ns + TURN_GAP_NS)),
 		      HRTIMER_MODE_ABS);
 out:

@@ -8,7 +8,8 @@
  *   2. bound by hand to a tenant
  *   3. its process bound by hand
  *   4. nearest cgroup, from the process's own upwards, that is some tenant's. The cgroups are those
- *      at the TSG's creation: a process that is moved later keeps its place until it makes a new one
+ *      at the TSG's creation: a process that is moved later keeps its place until it makes a new
+ * one
  *   5. "default"
  */
 #include <linux/cgroup.h>

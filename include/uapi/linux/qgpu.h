@@ -18,7 +18,7 @@
  * Rules. Times are u64 nanoseconds, shares u32 parts per million (1,000,000 = the whole card).
  * Unknown attributes and unknown flags are refused. Every refusal carries a sentence and the
  * guilty attribute (extended acknowledgement). Requests that change something need
- * CAP_NET_ADMIN in the initial user namespace and are checked before anything is looked at.
+ * CAP_NET_ADMIN in the initial user namespace; that is checked before any object is looked at.
  *
  * Errors a caller may branch on:
  *   EPERM       not privileged
@@ -215,7 +215,13 @@ enum qgpu_attr_tsg {
 	QGPU_A_TSG_MAX = __QGPU_A_TSG_MAX - 1
 };
 
-/* One transaction. Every part is checked before any takes effect; all or nothing. */
+/*
+ * One transaction. Every part is checked before any takes effect; all or nothing. An attribute
+ * holds 64 KiB at most, so QGPU_A_PLAN may be given several times in one message (and comes so in
+ * the reply): the tenants of all are one transaction, and each other attribute may be in any of
+ * them, once. The reply names the tenants of the request: settings as they are now, effective
+ * values and ids; after a dry run settings only; removed ones with QGPU_TENANT_REMOVE only.
+ */
 enum qgpu_attr_plan {
 	QGPU_A_PLAN_UNSPEC,
 	QGPU_A_PLAN_GENERATION,	/* u64: request: expected (ESTALE else); reply: now in force */
@@ -248,7 +254,8 @@ enum qgpu_attr_bind {
 /*
  * Cumulative counters. Without TENANT_ID: the card's totals. All replies of one dump of one card
  * carry the same TIME_NS: the sum of all tenants' RUN_NS, nobody's included, plus SWITCH_NS plus
- * IDLE_NS is the card's elapsed time within the published error.
+ * IDLE_NS is the card's elapsed time within the published error. What removed tenants ran is in
+ * nobody's RUN_NS from then on.
  */
 enum qgpu_attr_stats {
 	QGPU_A_STATS_UNSPEC,
@@ -280,7 +287,7 @@ enum qgpu_attr_event {
 	QGPU_A_EVENT_TENANT_ID,		/* u32 */
 	QGPU_A_EVENT_TENANT_NAME,	/* string */
 	QGPU_A_EVENT_TSG_SERIAL,	/* u64 */
-	QGPU_A_EVENT_PID,		/* u32, 0 = not visible to the reader */
+	QGPU_A_EVENT_PID,		/* u32, opener, in the initial pid namespace */
 	QGPU_A_EVENT_GENERATION,	/* u64 */
 	QGPU_A_EVENT_CARD_STATE,	/* u32 enum qgpu_card_state */
 	QGPU_A_EVENT_REASON,		/* string */

@@ -11,7 +11,7 @@
 
 struct tu104_slice tu104_slice_encode(u64 slice_ns)
 {
-	struct tu104_slice out = {TU104_SLICE_TIMEOUT_MAX, TU104_SLICE_SCALE_MAX};
+	struct tu104_slice out = { TU104_SLICE_TIMEOUT_MAX, TU104_SLICE_SCALE_MAX };
 	u32 scale;
 	u64 timeout;
 
@@ -44,7 +44,7 @@ u64 tu104_slice_round(u64 slice_ns)
 /* The card reads little-endian words whatever the CPU is. */
 static u8 *put_words(u8 *at, u32 w0, u32 w1, u32 w2, u32 w3)
 {
-	const u32 words[4] = {w0, w1, w2, w3};
+	const u32 words[4] = { w0, w1, w2, w3 };
 	u32 i;
 
 	for (i = 0; i < TU104_RAMRL_ENTRY_BYTES; i++)

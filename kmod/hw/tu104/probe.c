@@ -84,7 +84,7 @@ static void take_word(struct device *dev, u32 word)
 
 static int read_engines(struct hw *hw)
 {
-	struct device dev = {.open = false};
+	struct device dev = { .open = false };
 	u32 i, word;
 	int err;
 
@@ -102,7 +102,7 @@ static int read_engines(struct hw *hw)
 		err = add_engine(&hw->id, &dev);
 		if (err)
 			return err;
-		dev = (struct device){.open = false};
+		dev = (struct device){ .open = false };
 	}
 	return dev.open ? -EIO : 0; /* a chain that never ends */
 }
@@ -148,7 +148,7 @@ int tu104_probe(struct hw *hw)
 		return err;
 	hw->id.slice_min_ns = TU104_SLICE_UNIT_NS;
 	hw->id.slice_max_ns = tu104_slice_decode(
-		(struct tu104_slice){TU104_SLICE_TIMEOUT_MAX, TU104_SLICE_SCALE_MAX});
+		(struct tu104_slice){ TU104_SLICE_TIMEOUT_MAX, TU104_SLICE_SCALE_MAX });
 
 	for (i = 0; i < hw->id.engine_count; i++)
 		if (hw->id.engines[i].type == HW_ENGINE_GRAPHICS)

@@ -58,9 +58,9 @@ int tu104_status(struct hw *hw, u32 engine_index, struct hw_status *out)
 		return 0;
 	case TU104_STATUS_CTX_VALID:
 		out->state = tu104_get(status, TU104_ENGINE_STATUS_ENGINE) ==
-					     TU104_ENGINE_STATUS_ENGINE_BUSY
-				     ? HW_ENGINE_RUNNING
-				     : HW_ENGINE_IDLE;
+					     TU104_ENGINE_STATUS_ENGINE_BUSY ?
+				     HW_ENGINE_RUNNING :
+				     HW_ENGINE_IDLE;
 		out->tsg_id = id;
 		return 0;
 	case TU104_STATUS_CTX_SAVE:

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * saturate KERNEL_US SECONDS [TSGS] - a tenant that always has work: keeps the rings of TSGS TSGs
+ * (default 1) full of equal kernels and prints how many completed between the last full second
+ * ... once a second "second completed", then "total completed". Sleeps half a ring at a time.
+ */
+#include "rm.h"
+
+#define DEPTH 32u
+#define TSGS_MAX 8
+
+struct worker {
+	struct rm_tenant tenant;
+	struct rm_channel channel;
+	uint32_t done; /* kernels known to be complete */
+};
+
+static bool refill(struct worker *w, uint64_t kernel_ns)
+{
+	bool pushed = false;
+
+	while (w->done < w->channel.put &&
+	       rm_completion(&w->channel, w->done)->payload == (uint64_t)w->done + 1)
+		w->done++;
+	while (w->channel.put - w->done < DEPTH) {
+		rm_push(&w->channel, kernel_ns, 2);
+		pushed = true;
+	}
+	return pushed;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t kernel_ns = argc > 1 ? strtoull(argv[1], NULL, 0) * 1000 : 0;
+	uint64_t seconds = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
+	int tsgs = argc > 3 ? atoi(argv[3]) : 1, i;
+	static struct worker workers[TSGS_MAX];
+	uint64_t start, pause_ns, second = 1, total;
+
+	if (!kernel_ns || !seconds || tsgs < 1 || tsgs > TSGS_MAX) {
+		fprintf(stderr, "usage: saturate KERNEL_US SECONDS [TSGS]\n");
+		return 2;
+	}
+	for (i = 0; i < tsgs; i++) {
+		if (rm_tenant_open(&workers[i].tenant, 0) ||
+		    rm_channel_create(&workers[i].tenant, &workers[i].channel) ||
+		    rm_tenant_schedule(&workers[i].tenant))
+			return 1;
+	}
+	pause_ns = kernel_ns * DEPTH / 4;
+	if (pause_ns > 10000000)
+		pause_ns = 10000000;
+	start = now_ns();
+	while (now_ns() - start < seconds * 1000000000) {
+		for (total = 0, i = 0; i < tsgs; i++) {
+			if (refill(&workers[i], kernel_ns))
+				rm_ring(&workers[i].tenant, &workers[i].channel);
+			total += workers[i].done;
+		}
+		if (now_ns() - start >= second * 1000000000) {
+			printf("%llu %llu\n", (unsigned long long)second++,
+			       (unsigned long long)total);
+			fflush(stdout);
+		}
+		sleep_ns(pause_ns);
+	}
+	for (total = 0, i = 0; i < tsgs; i++)
+		total += workers[i].done;
+	printf("total %llu\n", (unsigned long long)total);
+	return 0;
+}
