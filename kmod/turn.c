@@ -197,30 +197,41 @@ static struct turn_tsg *tsg_of(const struct turn *turn, u16 tsg_id)
 	return tsg_id < TSG_IDS ? turn->by_id[tsg_id] : NULL;
 }
 
+/* Who computes, for the ledger. */
+static void charge(struct turn *turn, u64 now_ns, enum core_seen seen, struct turn_tsg *tsg)
+{
+	if (seen == CORE_SEEN_TSG && (!tsg || !tsg->core.tenant))
+		seen = CORE_SEEN_NOBODY;
+	turn->core.tail &= seen == CORE_SEEN_TSG && !tsg->in_slot;
+	core_look(&turn->core, now_ns, seen, seen == CORE_SEEN_TSG ? &tsg->core : NULL);
+}
+
 /*
  * Is the engine still computing for the TSG it is leaving? It shows SWITCH (both ids) until it
  * begins to save, which work that cannot be cut delays to its end; for other work that lasts a few
- * microseconds and is switching.
+ * microseconds and is switching. So it is not charged before p has passed or the save begun.
+ * Return: what is not known yet.
  */
-static bool is_draining(struct turn *turn, const struct hw_status *status, u64 now_ns)
+static bool watch_switch(struct turn *turn, const struct hw_status *status, u64 now_ns)
 {
-	if (status->state != HW_ENGINE_SWITCHING || status->tsg_id == HW_NO_ID ||
-	    status->next_tsg_id == HW_NO_ID) {
-		turn->switching_id = HW_NO_ID;
-		return false;
-	}
-	if (turn->switching_id != status->tsg_id) {
+	bool same = turn->switching_id == status->tsg_id && turn->switching_id != HW_NO_ID;
+
+	if (status->state == HW_ENGINE_SWITCHING && status->tsg_id != HW_NO_ID &&
+	    status->next_tsg_id != HW_NO_ID) {
+		if (!same)
+			turn->switching_from_ns = now_ns;
 		turn->switching_id = status->tsg_id;
-		turn->switching_from_ns = now_ns;
+		return now_ns < turn->switching_from_ns + turn->cfg.params.takeoff_ns;
 	}
-	return now_ns - turn->switching_from_ns >= turn->cfg.params.takeoff_ns;
+	if (turn->switching_id != HW_NO_ID && turn->switching_from_ns > turn->core.looked_ns)
+		charge(turn, turn->switching_from_ns, CORE_SEEN_SWITCH, NULL);
+	turn->switching_id = HW_NO_ID;
+	return false;
 }
 
 static int look(struct turn *turn, struct hw_status *status)
 {
 	const struct hw_ops *ops = turn->cfg.hw->ops;
-	struct turn_tsg *tsg;
-	enum core_seen seen = CORE_SEEN_IDLE;
 	u64 now_ns;
 	int err;
 
@@ -228,15 +239,30 @@ static int look(struct turn *turn, struct hw_status *status)
 	if (err)
 		return err;
 	now_ns = now_of(turn);
-	if (status->state == HW_ENGINE_SWITCHING)
-		seen = CORE_SEEN_SWITCH;
-	if (status->state == HW_ENGINE_RUNNING || is_draining(turn, status, now_ns)) {
-		tsg = tsg_of(turn, status->tsg_id);
-		seen = tsg && tsg->core.tenant ? CORE_SEEN_TSG : CORE_SEEN_NOBODY;
-		core_look(&turn->core, now_ns, seen, seen == CORE_SEEN_TSG ? &tsg->core : NULL);
+	if (watch_switch(turn, status, now_ns))
 		return 0;
-	}
-	core_look(&turn->core, now_ns, seen, NULL);
+	if (status->state == HW_ENGINE_RUNNING || turn->switching_id != HW_NO_ID)
+		charge(turn, now_ns, CORE_SEEN_TSG, tsg_of(turn, status->tsg_id));
+	else if (status->state == HW_ENGINE_SWITCHING)
+		charge(turn, now_ns, CORE_SEEN_SWITCH, NULL);
+	else
+		charge(turn, now_ns, CORE_SEEN_IDLE, NULL);
+	return 0;
+}
+
+/* The same without weight in the ledger: only whether whoever runs has work. */
+static int glance(struct turn *turn)
+{
+	struct hw_status status;
+	struct turn_tsg *tsg;
+	int err;
+
+	err = turn->cfg.hw->ops->status(turn->cfg.hw, turn->cfg.engine_index, &status);
+	if (err)
+		return err;
+	tsg = tsg_of(turn, status.tsg_id);
+	if (status.state == HW_ENGINE_RUNNING && tsg)
+		core_work(&turn->core, &tsg->core, now_of(turn), true);
 	return 0;
 }
 
@@ -277,7 +303,7 @@ static int probe(struct turn *turn)
 				return err;
 			if (!turn->probe_work && turn->probe_channel < tsg->channel_count)
 				return 0; /* goes on at the next look */
-			core_work(&turn->core, &tsg->core, turn->core.looked_ns, turn->probe_work);
+			core_work(&turn->core, &tsg->core, now_of(turn), turn->probe_work);
 		}
 		turn->probe_at++;
 		turn->probe_channel = 0;
@@ -515,6 +541,10 @@ static int evict(struct turn *turn)
 	}
 	if (tsg && tsg->core.tenant)
 		tsg->core.tenant->overruns++;
+	/* It has been computing all the time: no need to watch it for p first. */
+	turn->switching_id = status.tsg_id;
+	turn->switching_from_ns = 0;
+	turn->core.tail = true;
 	return look(turn, &status);
 }
 
@@ -553,6 +583,7 @@ static int watch_owner_on(struct turn *turn, u64 submitted_ns, bool other_loaded
 		before_ns = now_ns;
 		hw_wait_ns(&turn->cfg.hw->io, step_ns);
 	}
+	turn->core.seen_awaited = true;
 	if (first)
 		*on_after_ns -= *on_after_ns >> 2; /* it was on already: look earlier next time */
 	else
@@ -618,8 +649,8 @@ int turn_apply(struct turn *turn, u64 now_ns)
 	if (err)
 		return err;
 	if (turn->core.dirty)
-		core_plan_make(&turn->core, turn->core.looked_ns);
-	if (core_pick(&turn->core, turn->core.looked_ns))
+		core_plan_make(&turn->core, now_of(turn));
+	if (core_pick(&turn->core, now_of(turn)))
 		err = carry_out(turn);
 	return err;
 }
@@ -632,10 +663,10 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 	*next_ns = U64_MAX;
 	if (!turn->started)
 		return 0;
-	err = look(turn, &status);
+	err = core_samples(&turn->core, now_ns) ? look(turn, &status) : glance(turn);
 	if (!err)
 		err = probe(turn);
-	if (!err && core_pick(&turn->core, turn->core.looked_ns))
+	if (!err && core_pick(&turn->core, now_of(turn)))
 		err = carry_out(turn);
 	if (err)
 		*next_ns = max(now_ns, now_of(turn)) + RETRY_NS;

@@ -82,9 +82,10 @@
  * where in the rotation it falls: the estimate has no bias whatever the tenants' own periods
  * (strictly periodic looks would alias). A change between two looks d apart is off by a uniform
  * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
- * published error is 3 standard deviations. At the edges of an exclusive window turn.c looks in
- * steps of at most 0.1 % of the window; the same rule then is "the middle of the last step", and
- * the half steps are added up as a hard bound.
+ * published error is 3 standard deviations. A look whose time depends on what was seen has no
+ * weight. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
+ * window; the same rule then is "the middle of the last step", and the half steps are added up as
+ * a hard bound.
  *
  * LAG. lag_i = entitled - run over delivered time while i is busy. With the virtual time
  * V = integral of d(delivered) / (sum of phi of the busy), entitled = phi_i * (V - V at joining):
@@ -300,6 +301,8 @@ struct core_totals {
  * Ledger:
  * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
  * @seen_before: the look before the last saw the same
+ * @seen_awaited: turn.c looked until it saw this
+ * @tail: somebody outside the image is still computing (set by turn.c): looked at closely
  * @v: virtual time; @busy_ppm: sum of shares of the busy; @busy_recip: 10^6 * 2^20 / busy_ppm
  * @visit, @visit_from_ns: who was last seen running, and since when without a break
  * @look_cell_ns, @look_at_ns, @rng: the cell of the grid the next look is in; when; the jitter
@@ -322,7 +325,7 @@ struct core {
 	enum core_seen seen;
 	struct core_tsg *seen_tsg;
 	struct core_tenant *seen_tenant;
-	bool seen_before;
+	bool seen_before, seen_awaited, tail;
 	struct core_totals totals;
 	u64 v, busy_recip;
 	u32 busy_ppm;
@@ -463,6 +466,12 @@ bool core_pick(struct core *core, u64 now_ns);
  * core_next_ns() - when to look again: the next sample, the window's end, a refill, a plan
  */
 u64 core_next_ns(struct core *core, u64 now_ns);
+
+/**
+ * core_samples() - is a look at @now_ns one of the ledger's? Not one that only asks whether a gap
+ *                  of a window's owner goes on: it depends on what was seen, so it has no weight
+ */
+bool core_samples(const struct core *core, u64 now_ns);
 
 /**
  * core_admits() - is it in the image of the window that is on? Nobody's always is.

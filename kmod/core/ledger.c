@@ -10,6 +10,8 @@
 /* Below this a product with busy_recip fits 64 bits. */
 #define RECIP_SPAN_MAX_NS (1ull << 23)
 #define LAG_CAP_NS 1000000000ll
+/* Two looks this near are the edge of a window, measured; further apart they are samples. */
+#define EDGE_SPAN_MAX_NS 100000ull
 
 /* V advances by the delivered time over the busy's shares. O(1), no division. */
 static void advance_v(struct core *core, u64 delivered_ns)
@@ -188,13 +190,13 @@ static void charge(struct core *core, enum core_seen seen, struct core_tenant *t
 }
 
 /* The state changed somewhere in the last @span_ns: what that adds to a tenant's error. */
-static void add_error(struct core *core, struct core_tenant *tenant, u64 span_ns, bool glimpse)
+static void add_error(struct core_tenant *tenant, u64 span_ns, bool glimpse)
 {
 	u64 us = env_div(span_ns, 1000) + 1;
 
 	if (!tenant)
 		return;
-	if (core->window.kind == CORE_WINDOW_EXCLUSIVE || core->window.kind == CORE_WINDOW_QUIET) {
+	if (span_ns <= EDGE_SPAN_MAX_NS) {
 		tenant->edge_ns += span_ns >> 1;
 		return;
 	}
@@ -202,20 +204,37 @@ static void add_error(struct core *core, struct core_tenant *tenant, u64 span_ns
 	tenant->source = CORE_BY_SAMPLES;
 }
 
+/*
+ * When did the visit that @now_ns found begin? It lies between the last two looks; a switch that
+ * the last look did not see was in between as well, one that it saw was half over on average.
+ */
+static u64 visit_begin(const struct core *core, u64 now_ns)
+{
+	u64 span_ns = now_ns - core->looked_ns;
+	u64 switch_ns = min(core->params.switch_ns, span_ns);
+
+	switch (core->seen) {
+	case CORE_SEEN_SWITCH:
+		return core->looked_ns + (switch_ns >> 1);
+	case CORE_SEEN_TSG:
+	case CORE_SEEN_NOBODY:
+		return core->looked_ns + ((span_ns + switch_ns) >> 1);
+	case CORE_SEEN_IDLE:
+		break;
+	}
+	return core->looked_ns + (span_ns >> 1);
+}
+
 /* Who runs, and since when without a break, for core_cut(). */
 static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
 {
-	if (seen != CORE_SEEN_TSG || !tsg)
+	if (seen != CORE_SEEN_TSG || now_ns < core->looked_ns)
 		return;
 	if (core->visit == tsg && core->seen != CORE_SEEN_IDLE &&
 	    (core->seen != CORE_SEEN_TSG || core->seen_tsg == tsg))
 		return;
 	core->visit = tsg;
-	core->visit_from_ns = now_ns - ((now_ns - core->looked_ns) >> 1);
-	/* Somewhere in between there was a switch, and the visit began after it. */
-	if (core->seen == CORE_SEEN_TSG)
-		core->visit_from_ns = min(now_ns, core->visit_from_ns +
-							  (core->params.switch_ns >> 1));
+	core->visit_from_ns = visit_begin(core, now_ns);
 }
 
 void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
@@ -228,17 +247,21 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	if (tenant)
 		core_work(core, tsg, now_ns, true);
 	follow_visit(core, now_ns, seen, tsg);
+	/* A state that was waited for says nothing about the time after it. */
+	if (core->seen_awaited)
+		half_ns = span_ns;
 	charge(core, core->seen, core->seen_tenant, span_ns - half_ns);
 	charge(core, seen, tenant, half_ns);
 
 	if (seen != core->seen || tenant != core->seen_tenant) {
-		add_error(core, core->seen_tenant, span_ns, !core->seen_before);
-		add_error(core, tenant, span_ns, !core->seen_before);
+		add_error(core->seen_tenant, span_ns, !core->seen_before || core->seen_awaited);
+		add_error(tenant, span_ns, !core->seen_before || core->seen_awaited);
 		core->seen_before = false;
 	} else {
 		core->seen_before = true;
 	}
 	core->looked_ns = now_ns;
+	core->seen_awaited = false;
 	core->seen = seen;
 	core->seen_tsg = tsg;
 	core->seen_tenant = tenant;

@@ -352,8 +352,9 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 	core->stale = false;
 	if (!first)
 		return;
+	/* A switch comes first, or was half over on average when it was seen. */
 	if (core->visit != first)
-		now_ns += core->params.switch_ns;
+		now_ns += core->params.switch_ns >> (core->seen == CORE_SEEN_SWITCH);
 	core->visit = first;
 	core->visit_from_ns = now_ns - used_ns;
 }
@@ -371,8 +372,10 @@ static u64 random_below(struct core *core, u64 limit)
 
 static u64 next_look(struct core *core, u64 now_ns)
 {
-	u64 cell_ns = core->awake_tenants >= 2 ? core->params.sample_ns :
-						 core->params.idle_look_ns;
+	/* In a window the gaps of its owner are found by sampling, also when it is alone. */
+	bool fine = core->awake_tenants >= 2 || core->tail ||
+		    core->window.kind == CORE_WINDOW_EXCLUSIVE;
+	u64 cell_ns = fine ? core->params.sample_ns : core->params.idle_look_ns;
 
 	if (now_ns < core->look_at_ns && core->look_at_ns <= now_ns + 2 * cell_ns)
 		return core->look_at_ns;
@@ -408,6 +411,12 @@ static bool owner_holds(const struct core *core)
 	return true;
 }
 
+bool core_samples(const struct core *core, u64 now_ns)
+{
+	return core->window.kind != CORE_WINDOW_EXCLUSIVE || now_ns >= core->look_at_ns ||
+	       core->seen != CORE_SEEN_IDLE || window_end(core, now_ns) <= now_ns;
+}
+
 u64 core_next_ns(struct core *core, u64 now_ns)
 {
 	u64 next_ns = next_look(core, now_ns);
@@ -418,7 +427,7 @@ u64 core_next_ns(struct core *core, u64 now_ns)
 	if (core->window.kind == CORE_WINDOW_EXCLUSIVE) {
 		next_ns = min(next_ns, window_end(core, now_ns));
 		if (owner_holds(core))
-			next_ns = min(next_ns, core->looked_ns + 2 * core->params.switch_ns +
+			next_ns = min(next_ns, now_ns + 2 * core->params.switch_ns +
 						       core->params.takeoff_ns);
 	}
 	if (core->window.kind == CORE_WINDOW_QUIET && core->waiting.count)
