@@ -16,8 +16,8 @@
 
 static const u8 status_codes[2][2][2][2] = {
 	/* [on PBDMA][on engine][pending][reload] */
-	{ { { 0x0, 0x0 }, { 0x1, 0x2 } }, { { 0x7, 0xc }, { 0x9, 0xd } } },
-	{ { { 0x5, 0xa }, { 0x5, 0xa } }, { { 0x6, 0xb }, { 0x6, 0xb } } },
+	{{{0x0, 0x0}, {0x1, 0x2}}, {{0x7, 0xc}, {0x9, 0xd}}},
+	{{{0x5, 0xa}, {0x5, 0xa}}, {{0x6, 0xb}, {0x6, 0xb}}},
 };
 
 static bool facts_ready(u8 facts)
@@ -100,10 +100,9 @@ u32 chip_channel_read(struct chip *chip, u16 id)
 	const bool on_pbdma = chip_channel_is_on_pbdma(chip, id);
 	const bool on_engine = chip_channel_is_on_engine(chip, id);
 	const bool pending = facts & CHIP_PENDING;
-	const bool reload = (facts & CHIP_FORCE_RELOAD) ||
-			    (channel->work.remaining_ns && !on_engine);
-	u32 value = (u32)status_codes[on_pbdma][on_engine][pending][reload]
-		    << CHIP_CH_STATUS_SHIFT;
+	const bool reload =
+		(facts & CHIP_FORCE_RELOAD) || (channel->work.remaining_ns && !on_engine);
+	u32 value = (u32)status_codes[on_pbdma][on_engine][pending][reload] << CHIP_CH_STATUS_SHIFT;
 
 	if (facts & CHIP_ENABLED)
 		value |= CHIP_CH_ENABLE;
@@ -181,8 +180,8 @@ void chip_channel_write_inst(struct chip *chip, u16 id, u32 value)
 		kick(chip, id);
 		return;
 	}
-	if ((channel->facts & CHIP_BOUND) && (chip_channel_is_on_pbdma(chip, id) ||
-					      chip_channel_is_on_engine(chip, id))) {
+	if ((channel->facts & CHIP_BOUND) &&
+	    (chip_channel_is_on_pbdma(chip, id) || chip_channel_is_on_engine(chip, id))) {
 		chip_intr_bind_error(chip, CHIP_BIND_ERROR_RUNNING);
 		return;
 	}
@@ -200,8 +199,7 @@ void chip_channel_ring(struct chip *chip, u32 token)
 
 	if (!(chip->virtual_channel_cfg & CHIP_VIRTUAL_CHANNEL_CFG_ON))
 		return;
-	if (token & ~(CHIP_DOORBELL_CHANNEL |
-		      CHIP_DOORBELL_RUNLIST << CHIP_DOORBELL_RUNLIST_SHIFT))
+	if (token & ~(CHIP_DOORBELL_CHANNEL | CHIP_DOORBELL_RUNLIST << CHIP_DOORBELL_RUNLIST_SHIFT))
 		return;
 	if (runlist >= chip_topology_runlist_count())
 		return;

@@ -31,20 +31,20 @@ enum chip_channel_fact {
 
 /* A GPFIFO entry taken from the ring and not finished. */
 struct chip_work {
-	u64 remaining_ns;       /* 0: none */
+	u64 remaining_ns; /* 0: none */
 	u64 semaphore_va;
 	u64 payload;
-	u8 preemption;          /* enum chip_preemption */
-	bool is_kernel;         /* false: an entry that only takes time */
+	u8 preemption;	/* enum chip_preemption */
+	bool is_kernel; /* false: an entry that only takes time */
 };
 
 struct chip_channel {
-	u32 inst;               /* PCCSR_CHANNEL_INST as stored */
-	u16 tsg;                /* where the list in force has it */
-	u8 runlist;             /* CHIP_NO_RUNLIST: in no list */
-	u8 facts;               /* enum chip_channel_fact; change by chip_channel_change() only */
-	u8 loaded_unit;         /* unit it was last loaded on */
-	u32 loaded_generation;  /* of that unit's context; 0: never */
+	u32 inst;	       /* PCCSR_CHANNEL_INST as stored */
+	u16 tsg;	       /* where the list in force has it */
+	u8 runlist;	       /* CHIP_NO_RUNLIST: in no list */
+	u8 facts;	       /* enum chip_channel_fact; change by chip_channel_change() only */
+	u8 loaded_unit;	       /* unit it was last loaded on */
+	u32 loaded_generation; /* of that unit's context; 0: never */
 	/* RAMFC as loaded on a PBDMA; stale when not on one */
 	u8 userd_target;
 	u32 gp_get, gp_put, gp_entries;
@@ -55,25 +55,25 @@ struct chip_channel {
 /* One TSG header of the list in force; a TSG listed k times has k visits. */
 struct chip_visit {
 	u16 tsg;
-	u16 entry;              /* of the header; its channels follow */
+	u16 entry; /* of the header; its channels follow */
 	u8 channels;
 	u8 timeout, scale;
 };
 
 struct chip_runlist {
 	u32 base_lo, base_hi, submit;
-	u32 preempted;          /* SUBMIT_INFO without PENDING */
-	bool pending;           /* SUBMIT_INFO.PENDING */
-	bool fetching;          /* scheduling waits for the fetch */
-	u64 fetch_end_ns;       /* CHIP_NEVER: not running */
+	u32 preempted;	  /* SUBMIT_INFO without PENDING */
+	bool pending;	  /* SUBMIT_INFO.PENDING */
+	bool fetching;	  /* scheduling waits for the fetch */
+	u64 fetch_end_ns; /* CHIP_NEVER: not running */
 	/* latched by the last SUBMIT */
 	u32 target, length, offset;
 	u64 address, hash;
-	bool owned;             /* a list was fetched from there and is in force */
+	bool owned; /* a list was fetched from there and is in force */
 	u32 visit_count;
 	struct chip_visit visits[CHIP_LIST_VISITS];
 	u16 channels[CHIP_LIST_ENTRIES]; /* by entry number */
-	u16 ready[CHIP_TSGS];   /* channels of the TSG, in this list, that could be picked */
+	u16 ready[CHIP_TSGS]; /* channels of the TSG, in this list, that could be picked */
 };
 
 /*
@@ -97,27 +97,27 @@ enum chip_stage {
 struct chip_unit {
 	u8 runlist, engine, pbdma;
 	enum chip_stage stage;
-	u64 next_ns;            /* earliest of the times below and of the fetch */
+	u64 next_ns; /* earliest of the times below and of the fetch */
 	u64 stage_end_ns;
-	u64 slice_end_ns;       /* CHIP_NEVER outside RUN, or when the slice is over already */
-	u64 kernel_end_ns;      /* CHIP_NEVER when the engine does not run, or never ends */
+	u64 slice_end_ns;  /* CHIP_NEVER outside RUN, or when the slice is over already */
+	u64 kernel_end_ns; /* CHIP_NEVER when the engine does not run, or never ends */
 	u64 userd_due_ns;
 	u64 kernel_from_ns;
-	u64 record_from_ns;     /* start of the interval not yet reported; CHIP_NEVER: none */
-	u64 accounted_ns;       /* totals are complete up to here */
-	u32 visit;              /* being served; CHIP_NONE: not in the list in force */
-	u32 slot;               /* channel within the visit */
-	u32 scan_from;          /* visit at which the next scan starts */
-	u32 target;             /* visit chosen to come next; CHIP_NONE */
-	u32 generation;         /* of the context on the engine */
-	u16 tsg;                /* context on the engine; CHIP_NO_TSG */
-	u16 target_tsg;         /* as target */
-	u16 last_tsg;           /* stale id that status shows while loading */
-	u16 channel;            /* on the PBDMA, or last there */
-	bool running;           /* the engine computes */
+	u64 record_from_ns; /* start of the interval not yet reported; CHIP_NEVER: none */
+	u64 accounted_ns;   /* totals are complete up to here */
+	u32 visit;	    /* being served; CHIP_NONE: not in the list in force */
+	u32 slot;	    /* channel within the visit */
+	u32 scan_from;	    /* visit at which the next scan starts */
+	u32 target;	    /* visit chosen to come next; CHIP_NONE */
+	u32 generation;	    /* of the context on the engine */
+	u16 tsg;	    /* context on the engine; CHIP_NO_TSG */
+	u16 target_tsg;	    /* as target */
+	u16 last_tsg;	    /* stale id that status shows while loading */
+	u16 channel;	    /* on the PBDMA, or last there */
+	bool running;	    /* the engine computes */
 	bool on_pbdma;
-	bool expired;           /* slice over; the decision waits for fetch or SCHED_DISABLE */
-	bool list_is_new;       /* the context was scheduled from an earlier list */
+	bool expired;	  /* slice over; the decision waits for fetch or SCHED_DISABLE */
+	bool list_is_new; /* the context was scheduled from an earlier list */
 	bool preempt_tsg, preempt_runlist;
 	struct chip_totals totals;
 };
@@ -132,7 +132,7 @@ struct chip {
 	u32 intr_0, intr_runlist, intr_en_0, intr_en_1, intr_stall, intr_preempt_en;
 	u32 bind_error, sched_error, ctxsw_timeout;
 	u64 protocol_errors;
-	u32 generation;         /* last one given to a context */
+	u32 generation; /* last one given to a context */
 	u64 tsg_run_ns[CHIP_TSGS];
 	struct chip_unit units[CHIP_RUNLISTS];
 	struct chip_runlist runlists[CHIP_RUNLISTS];

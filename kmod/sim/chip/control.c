@@ -34,8 +34,8 @@ static void preempt_tsg(struct chip *chip, u16 tsg)
 
 	for (i = 0; i < CHIP_RUNLISTS; i++) {
 		unit = &chip->units[i];
-		if (unit->tsg == tsg || (unit->stage == CHIP_ENGINE_LOAD &&
-					 unit->target_tsg == tsg)) {
+		if (unit->tsg == tsg ||
+		    (unit->stage == CHIP_ENGINE_LOAD && unit->target_tsg == tsg)) {
 			unit->preempt_tsg = true;
 			found = unit;
 			chip_engine_preempt(chip, unit);

@@ -104,9 +104,8 @@ static void enter_stage(struct chip *chip, struct chip_unit *unit, enum chip_sta
 static void set_target(struct chip *chip, struct chip_unit *unit, u32 visit)
 {
 	unit->target = visit;
-	unit->target_tsg = visit == CHIP_NONE ?
-				   CHIP_NO_TSG :
-				   chip->runlists[unit->runlist].visits[visit].tsg;
+	unit->target_tsg =
+		visit == CHIP_NONE ? CHIP_NO_TSG : chip->runlists[unit->runlist].visits[visit].tsg;
 }
 
 /* The successor chosen so far, if it still can be had; else whose turn it is now. */
@@ -114,8 +113,7 @@ static void refresh_target(struct chip *chip, struct chip_unit *unit)
 {
 	if (chip_runlist_blocked(chip, unit))
 		set_target(chip, unit, CHIP_NONE);
-	else if (unit->target == CHIP_NONE ||
-		 !chip_rotation_serviceable(chip, unit, unit->target))
+	else if (unit->target == CHIP_NONE || !chip_rotation_serviceable(chip, unit, unit->target))
 		set_target(chip, unit, chip_rotation_scan(chip, unit));
 }
 
@@ -274,8 +272,8 @@ static void begin_engine_save(struct chip *chip, struct chip_unit *unit)
 static void proceed(struct chip *chip, struct chip_unit *unit)
 {
 	const struct chip_latency *lat = &chip->cfg.lat;
-	const bool drop = chip->cfg.sw.empty_list_drops_context &&
-			  !chip->runlists[unit->runlist].visit_count;
+	const bool drop =
+		chip->cfg.sw.empty_list_drops_context && !chip->runlists[unit->runlist].visit_count;
 
 	refresh_target(chip, unit);
 	unit->stage = CHIP_REST;
@@ -435,6 +433,8 @@ void chip_engine_preempt(struct chip *chip, struct chip_unit *unit)
 		leave_cut(chip, unit);
 		set_target(chip, unit, CHIP_NONE);
 		refresh_target(chip, unit);
+	} else if (unit->stage == CHIP_PBDMA_SAVE) {
+		cut(chip, unit);
 	} else if (unit->stage == CHIP_REST) {
 		proceed(chip, unit);
 	}

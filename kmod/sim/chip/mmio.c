@@ -30,18 +30,18 @@ static const struct {
 	u32 base, stride, count;
 	u32 (*read)(struct chip *chip, u32 index);
 } arrays[] = {
-	{ CHIP_ENGINE_STATUS, 8, CHIP_ENGINES, chip_status_engine },
-	{ CHIP_ENGINE_STATUS + CHIP_ENGINE_STATUS_DEBUG, 8, CHIP_ENGINES, read_zero },
-	{ CHIP_PBDMA_STATUS, 4, CHIP_PBDMAS, chip_status_pbdma },
-	{ CHIP_RUNLIST_INFO, 4, CHIP_RUNLISTS, chip_status_runlist_info },
-	{ CHIP_ENGINE_STATUS_INST, 4, CHIP_ENGINES, chip_status_engine_inst },
-	{ CHIP_ENGINE_STATUS_NEXT_INST, 4, CHIP_ENGINES, chip_status_engine_next_inst },
-	{ CHIP_PBDMA_STATUS_INST, 4, CHIP_PBDMAS, chip_status_pbdma_inst },
-	{ CHIP_PBDMA_STATUS_USERD, 4, CHIP_PBDMAS, chip_status_pbdma_userd },
-	{ CHIP_PBDMA_STATUS_USERD_HI, 4, CHIP_PBDMAS, chip_status_pbdma_userd_hi },
-	{ CHIP_PBDMA_MAP, 4, CHIP_PBDMAS, read_pbdma_map },
-	{ CHIP_CTXSW_TIMEOUT_INFO, 4, CHIP_ENGINES, read_zero },
-	{ CHIP_PTOP_DEVICE_INFO, 4, CHIP_PTOP_SLOTS, read_device_info },
+	{CHIP_ENGINE_STATUS, 8, CHIP_ENGINES, chip_status_engine},
+	{CHIP_ENGINE_STATUS + CHIP_ENGINE_STATUS_DEBUG, 8, CHIP_ENGINES, read_zero},
+	{CHIP_PBDMA_STATUS, 4, CHIP_PBDMAS, chip_status_pbdma},
+	{CHIP_RUNLIST_INFO, 4, CHIP_RUNLISTS, chip_status_runlist_info},
+	{CHIP_ENGINE_STATUS_INST, 4, CHIP_ENGINES, chip_status_engine_inst},
+	{CHIP_ENGINE_STATUS_NEXT_INST, 4, CHIP_ENGINES, chip_status_engine_next_inst},
+	{CHIP_PBDMA_STATUS_INST, 4, CHIP_PBDMAS, chip_status_pbdma_inst},
+	{CHIP_PBDMA_STATUS_USERD, 4, CHIP_PBDMAS, chip_status_pbdma_userd},
+	{CHIP_PBDMA_STATUS_USERD_HI, 4, CHIP_PBDMAS, chip_status_pbdma_userd_hi},
+	{CHIP_PBDMA_MAP, 4, CHIP_PBDMAS, read_pbdma_map},
+	{CHIP_CTXSW_TIMEOUT_INFO, 4, CHIP_ENGINES, read_zero},
+	{CHIP_PTOP_DEVICE_INFO, 4, CHIP_PTOP_SLOTS, read_device_info},
 };
 
 static u32 read_array(struct chip *chip, u32 offset)
@@ -52,8 +52,7 @@ static u32 read_array(struct chip *chip, u32 offset)
 		if (offset < arrays[i].base)
 			continue;
 		from = offset - arrays[i].base;
-		if (from < arrays[i].stride * arrays[i].count &&
-		    !(from & (arrays[i].stride - 1)))
+		if (from < arrays[i].stride * arrays[i].count && !(from & (arrays[i].stride - 1)))
 			return arrays[i].read(chip, from / arrays[i].stride);
 	}
 	return CHIP_PRI_ERROR;
@@ -120,8 +119,8 @@ u32 chip_mmio_read(struct chip *chip, u32 offset)
 	if (offset & 3)
 		return CHIP_PRI_ERROR;
 	if (is_in(offset, CHIP_PCCSR, 8 * CHIP_CHANNELS))
-		return offset & CHIP_PCCSR_CHANNEL ? chip_channel_read(chip, (u16)channel) :
-						     chip->channels[channel].inst;
+		return offset & CHIP_PCCSR_CHANNEL ? chip_channel_read(chip, (u16)channel)
+						   : chip->channels[channel].inst;
 	if (is_in(offset, CHIP_RUNLIST_REGS, 16 * CHIP_RUNLISTS))
 		return chip_runlist_read(chip, (offset - CHIP_RUNLIST_REGS) / 16, offset & 0xf);
 	if (is_in(offset, CHIP_PBDMA_REGS, CHIP_PBDMA_STRIDE * CHIP_PBDMAS))

@@ -194,6 +194,6 @@ void chip_pbdma_complete(struct chip *chip, struct chip_unit *unit)
 		return;
 	unit->totals.kernels++;
 	if (channel->work.semaphore_va)
-		chip->ops.va_write(chip->ctx, channel->pdb, channel->work.semaphore_va,
-				   &completion, sizeof(completion));
+		chip->ops.va_write(chip->ctx, channel->pdb, channel->work.semaphore_va, &completion,
+				   sizeof(completion));
 }

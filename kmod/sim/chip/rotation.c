@@ -17,8 +17,8 @@ static const struct chip_visit *visit_of(const struct chip *chip, const struct c
 
 static u16 channel_of(const struct chip *chip, const struct chip_unit *unit, u32 slot)
 {
-	return chip->runlists[unit->runlist].channels[visit_of(chip, unit, unit->visit)->entry + 1 +
-						      slot];
+	return chip->runlists[unit->runlist]
+		.channels[visit_of(chip, unit, unit->visit)->entry + 1 + slot];
 }
 
 /* The TSG that runs counts as long as its channel on the PBDMA may go on. */

@@ -87,8 +87,8 @@ void chip_runlist_start_fetch(struct chip *chip, u32 runlist)
 	struct chip_runlist *rl = &chip->runlists[runlist];
 	const struct chip_latency *lat = &chip->cfg.lat;
 
-	rl->fetch_end_ns = chip_later(chip->now_ns,
-				      lat->fetch_ns + (u64)rl->length * lat->fetch_entry_ns);
+	rl->fetch_end_ns =
+		chip_later(chip->now_ns, lat->fetch_ns + (u64)rl->length * lat->fetch_entry_ns);
 }
 
 static void submit(struct chip *chip, u32 runlist, u32 value)
@@ -113,8 +113,7 @@ static void submit(struct chip *chip, u32 runlist, u32 value)
 	rl->pending = true;
 	rl->fetching = true;
 	rl->fetch_end_ns = CHIP_NEVER;
-	if (!chip->cfg.sw.fetch_waits_for_sched_enable ||
-	    !(chip->sched_disable & (1u << runlist)))
+	if (!chip->cfg.sw.fetch_waits_for_sched_enable || !(chip->sched_disable & (1u << runlist)))
 		chip_runlist_start_fetch(chip, runlist);
 	if (!chip->cfg.sw.submit_keeps_running)
 		chip_engine_expire(chip, unit);
@@ -199,8 +198,8 @@ static void list_channels(struct chip *chip, u32 runlist)
 
 	for (v = 0; v < rl->visit_count; v++)
 		for (i = 1; i <= rl->visits[v].channels; i++)
-			chip_channel_list(chip, rl->channels[rl->visits[v].entry + i],
-					  (u8)runlist, rl->visits[v].tsg);
+			chip_channel_list(chip, rl->channels[rl->visits[v].entry + i], (u8)runlist,
+					  rl->visits[v].tsg);
 }
 
 static void unlist_channels(struct chip *chip, u32 runlist)
@@ -221,7 +220,7 @@ static void unlist_channels(struct chip *chip, u32 runlist)
 static int take_list(struct chip *chip, u32 runlist, u64 *hash)
 {
 	struct chip_runlist *rl = &chip->runlists[runlist];
-	struct parse p = { .rl = rl, .hash = HASH_START };
+	struct parse p = {.rl = rl, .hash = HASH_START};
 	int err;
 
 	unlist_channels(chip, runlist);
@@ -233,10 +232,10 @@ static int take_list(struct chip *chip, u32 runlist, u64 *hash)
 		return 0;
 	}
 	rl->visit_count = 0;
-	chip_intr_sched_error(chip, err == -EFAULT ? CHIP_SCHED_ERROR_DATA_TIMEOUT :
-						     CHIP_SCHED_ERROR_BAD_TSG);
-	chip_protocol_error(chip, err == -EFAULT ? "a runlist lies where there is no memory" :
-						   "a malformed runlist");
+	chip_intr_sched_error(chip, err == -EFAULT ? CHIP_SCHED_ERROR_DATA_TIMEOUT
+						   : CHIP_SCHED_ERROR_BAD_TSG);
+	chip_protocol_error(chip, err == -EFAULT ? "a runlist lies where there is no memory"
+						 : "a malformed runlist");
 	return err;
 }
 
@@ -259,7 +258,8 @@ void chip_runlist_finish_fetch(struct chip *chip, u32 runlist)
 	rl->fetch_end_ns = CHIP_NEVER;
 	if (!take_list(chip, runlist, &hash)) {
 		if (checks_ownership(chip) && hash != rl->hash)
-			chip_protocol_error(chip, "a list was changed while its submit was pending");
+			chip_protocol_error(chip,
+					    "a list was changed while its submit was pending");
 		rl->hash = hash;
 		rl->owned = rl->length != 0;
 		rl->pending = false;

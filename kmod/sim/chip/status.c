@@ -94,7 +94,8 @@ u32 chip_status_pbdma(struct chip *chip, u32 pbdma)
 	case CHIP_PBDMA_SAVE:
 		return status(CHIP_STATUS_SAVE, unit->tsg);
 	case CHIP_PBDMA_LOAD:
-		return status(CHIP_STATUS_LOAD, unit->last_tsg == CHIP_NO_TSG ? 0 : unit->last_tsg) |
+		return status(CHIP_STATUS_LOAD,
+			      unit->last_tsg == CHIP_NO_TSG ? 0 : unit->last_tsg) |
 		       (u32)unit->tsg << CHIP_STATUS_NEXT_SHIFT | CHIP_STATUS_NEXT_TSG;
 	case CHIP_REST:
 	case CHIP_DRAIN:
