@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <iosfwd>
+
+#include "load.hpp"
+
+namespace qgpu {
+
+// Prints what was measured, as text or as one JSON object. Sorts the latencies.
+void report(const Options &options, Measured &measured, std::ostream &out);
+
+}  // namespace qgpu
