@@ -16,7 +16,7 @@ front_load() {
 relay() {
 	local line status failed_before=$tests_failed
 	local -a lines
-	readarray -t lines < <("$@" 2>&1; echo "status $?")
+	readarray -t lines < <(status=0; "$@" 2>&1 || status=$?; echo "status $status")
 	for line in "${lines[@]}"; do
 		case $line in
 		"ok "*) ok "${line#ok * - }" ;;
