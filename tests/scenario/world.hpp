@@ -220,6 +220,7 @@ class World {
   }
 
   void start() {
+    started_ns_ = card_.nowNs();
     turn_start(turn_, card_.nowNs());
     last_error_ = turn_apply(turn_, card_.nowNs());
     next_turn_ns_ = card_.nowNs();
@@ -281,6 +282,7 @@ class World {
   WorldTenant &tenant(size_t i) { return *tenants_.at(i); }
   size_t tenantCount() const { return tenants_.size(); }
   uint64_t nowNs() const { return card_.nowNs(); }
+  uint64_t startNs() const { return started_ns_; }
   uint64_t turns() const { return turns_; }
   int lastError() const { return last_error_; }
 
@@ -297,7 +299,7 @@ class World {
   turn *turn_ = nullptr;
   std::vector<std::unique_ptr<WorldTenant>> tenants_;
   std::vector<size_t> party_of_;
-  uint64_t serial_ = 0, next_turn_ns_ = 0, turns_ = 0;
+  uint64_t serial_ = 0, next_turn_ns_ = 0, turns_ = 0, started_ns_ = 0;
   int last_error_ = 0;
 };
 

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0
+# Whole schedulers in virtual time: turn.c over the TU104 layer over the chip model.
+qgpu_add_test(scenario_test
+  SOURCES tests/scenario/list_changes_test.cpp tests/scenario/rotation_test.cpp
+          tests/scenario/windows_test.cpp tests/scenario/trouble_test.cpp
+  LIBRARIES qgpu_core qgpu_hw qgpu_chip)
