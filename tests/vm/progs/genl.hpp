@@ -57,9 +57,7 @@ class Message {
     return put(type, text.c_str(), text.size() + 1);
   }
   std::size_t open(std::uint16_t type) { return put(type | NLA_F_NESTED, nullptr, 0); }
-  void close(std::size_t at) {
-    attr(at).nla_len = static_cast<std::uint16_t>(bytes.size() - at);
-  }
+  void close(std::size_t at) { attr(at).nla_len = static_cast<std::uint16_t>(bytes.size() - at); }
   nlattr &attr(std::size_t at) { return *reinterpret_cast<nlattr *>(&bytes[at]); }
 
   Bytes bytes;
@@ -68,8 +66,8 @@ class Message {
 struct Answer {
   int error = 0;  // positive errno; 0 = granted
   std::string sentence;
-  long offset = -1;   // of the guilty attribute in the request
-  int missing = -1;   // type of an attribute that was not given
+  long offset = -1;  // of the guilty attribute in the request
+  int missing = -1;  // type of an attribute that was not given
   bool interrupted = false;
   std::vector<Bytes> replies;  // attributes of each, with the generic header cut off
 };

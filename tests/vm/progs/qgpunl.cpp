@@ -66,8 +66,8 @@ int list(const Answer &answer, int nest, const std::vector<int> &types,
         std::string joined;
         for (std::size_t i = 0; i + 8 <= ids.size(); i += 8)
           joined += (i ? "+" : "") +
-                    std::to_string(genl::number(
-                        Bytes(ids.begin() + static_cast<long>(i), ids.begin() + static_cast<long>(i) + 8)));
+                    std::to_string(genl::number(Bytes(ids.begin() + static_cast<long>(i),
+                                                      ids.begin() + static_cast<long>(i) + 8)));
         line += (joined.empty() ? "-" : joined) + ' ';
       } else
         line += std::to_string(genl::number(attrs[type])) + ' ';
@@ -122,7 +122,8 @@ void putTenant(Message &message, const std::string &spec) {
     if (key == "create") message.put32(QGPU_A_TENANT_FLAGS, QGPU_TENANT_CREATE_ONLY);
     if (key == "cgroups") {
       std::vector<std::uint64_t> ids;
-      for (const std::string &id : split(value, '+')) ids.push_back(std::strtoull(id.c_str(), nullptr, 0));
+      for (const std::string &id : split(value, '+'))
+        ids.push_back(std::strtoull(id.c_str(), nullptr, 0));
       message.put(QGPU_A_TENANT_CGROUPS, ids.data(), ids.size() * 8);
     }
   }
@@ -134,8 +135,8 @@ int plan(genl::Socket &socket, int argc, char **argv) {
   Message message(QGPU_CMD_PLAN_SET);
   message.put32(QGPU_A_CARD_INDEX, static_cast<std::uint32_t>(std::atoi(argv[0])));
   const std::size_t nest = message.open(QGPU_A_PLAN);
-  message.put64(QGPU_A_PLAN_GENERATION, asked == "-" ? generation(socket, argv[0])
-                                                    : std::strtoull(argv[1], nullptr, 0));
+  message.put64(QGPU_A_PLAN_GENERATION,
+                asked == "-" ? generation(socket, argv[0]) : std::strtoull(argv[1], nullptr, 0));
   std::uint32_t flags = 0;
   for (int i = 2; i < argc; i++) {
     const std::string word = argv[i];
@@ -210,17 +211,16 @@ int main(int argc, char **argv) {
   }
   if (verb == "cards")
     return list(dump(socket, QGPU_CMD_CARD_GET, card), QGPU_A_CARD,
-                {QGPU_A_CARD_STATE, QGPU_A_CARD_POLICY, QGPU_A_CARD_GENERATION,
-                 QGPU_A_CARD_TENANTS, QGPU_A_CARD_TSGS, QGPU_A_CARD_CYCLE_NS, QGPU_A_CARD_UUID,
-                 QGPU_A_CARD_NAME},
+                {QGPU_A_CARD_STATE, QGPU_A_CARD_POLICY, QGPU_A_CARD_GENERATION, QGPU_A_CARD_TENANTS,
+                 QGPU_A_CARD_TSGS, QGPU_A_CARD_CYCLE_NS, QGPU_A_CARD_UUID, QGPU_A_CARD_NAME},
                 {QGPU_A_CARD_UUID, QGPU_A_CARD_NAME});
   if (verb == "tenants")
-    return list(dump(socket, QGPU_CMD_TENANT_GET, card), QGPU_A_TENANT,
-                {QGPU_A_TENANT_ID, QGPU_A_TENANT_NAME, QGPU_A_TENANT_WEIGHT,
-                 QGPU_A_TENANT_GUARANTEE_PPM, QGPU_A_TENANT_CEILING_PPM, QGPU_A_TENANT_CGROUPS,
-                 QGPU_A_TENANT_SHARE_PPM, QGPU_A_TENANT_SLICE_NS, QGPU_A_TENANT_WINDOW_NS,
-                 QGPU_A_TENANT_AWAKE, QGPU_A_TENANT_TSGS},
-                {QGPU_A_TENANT_NAME});
+    return list(
+        dump(socket, QGPU_CMD_TENANT_GET, card), QGPU_A_TENANT,
+        {QGPU_A_TENANT_ID, QGPU_A_TENANT_NAME, QGPU_A_TENANT_WEIGHT, QGPU_A_TENANT_GUARANTEE_PPM,
+         QGPU_A_TENANT_CEILING_PPM, QGPU_A_TENANT_CGROUPS, QGPU_A_TENANT_SHARE_PPM,
+         QGPU_A_TENANT_SLICE_NS, QGPU_A_TENANT_WINDOW_NS, QGPU_A_TENANT_AWAKE, QGPU_A_TENANT_TSGS},
+        {QGPU_A_TENANT_NAME});
   if (verb == "tsgs")
     return list(dump(socket, QGPU_CMD_TSG_GET, card), QGPU_A_TSG,
                 {QGPU_A_TSG_SERIAL, QGPU_A_TSG_ID, QGPU_A_TSG_TENANT_ID, QGPU_A_TSG_PID,
