@@ -83,6 +83,16 @@ TEST(ChipChannel, CannotBeUnboundWhileOnTheEngine) {
   EXPECT_GT(tsg.channel().completed(), 8u) << "the channel goes on as if nothing had been written";
 }
 
+TEST(ChipChannel, CannotBeUnboundWhileItsIdleContextIsOnTheEngine) {
+  SimCard card;
+  SimTsg &tsg = card.createTsg();
+  tsg.channel().launch({.duration_ns = kMs});
+  card.submit({&tsg});
+  card.advanceBy(10 * kMs);
+  card.write32(inst(tsg.channel().id()), 0);
+  EXPECT_EQ(card.read32(0x252c), 3u);
+}
+
 TEST(ChipChannel, CanBeUnboundOnceItIsPreemptedAndDisabled) {
   SimCard card;
   SimTsg &tsg = card.createTsg();
@@ -148,6 +158,13 @@ TEST(ChipDoorbell, IgnoresATokenWithAnythingWrongInIt) {
     card.write32(0xbb0090, tsg.channel().id() ^ row.flip);
     EXPECT_EQ(statusCode(card, tsg.channel()), 0u) << row.what;
   }
+}
+
+TEST(ChipDoorbell, OfAnUnboundChannelIsLost) {
+  SimCard card;
+  card.write32(control(9), kEnableSet);
+  card.write32(0xbb0090, 9);
+  EXPECT_EQ(card.read32(control(9)), kEnable);
 }
 
 TEST(ChipDoorbell, WorksAtBothAddresses) {

@@ -92,6 +92,12 @@ TEST(ChipPreempt, SetsItsInterruptBitOnlyWhenUnmasked) {
     card.preempt(a);
     card.advanceBy(kSwitch);
     EXPECT_EQ(card.read32(0x2100) >> 28 & 1, unmasked ? 1u : 0u);
+    card.write32(0x2100, 1u << 28);
+    EXPECT_EQ(card.read32(0x2100) >> 28 & 1, 0u);
+    card.write32(kPreempt, 1u << 24 | 4000);
+    EXPECT_EQ(card.read32(0x2100) >> 28 & 1, unmasked ? 1u : 0u) << "done at once";
+    card.write32(0x21c0, 1u << 28);
+    EXPECT_EQ(card.read32(0x2180), 0u);
   }
 }
 

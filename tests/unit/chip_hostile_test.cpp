@@ -91,6 +91,18 @@ TEST(ChipHostile, RingsLeaveTheNeighbourItsShare) {
   }
 }
 
+TEST(ChipHostile, AGpPutBeyondTheRingBringsNothing) {
+  for (uint32_t put : {1024u, 1025u, 0x80000000u, ~0u}) {
+    SimCard card;
+    SimTsg &bad = card.createTsg();
+    card.submit({&bad});
+    writeKernel(bad, {1000, CHIP_CILP, 0, 0, 0}, put);
+    bad.channel().ring();
+    card.advanceBy(kMs);
+    EXPECT_EQ(card.runNs(bad), 0u) << put;
+  }
+}
+
 TEST(ChipHostile, DoorbellsWithoutEndCostTheNeighbourNoMoreThanASwitchEach) {
   SimCard card;
   SimTsg &bad = card.createTsg(), &good = card.createTsg();

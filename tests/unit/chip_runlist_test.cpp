@@ -68,7 +68,7 @@ TEST(ChipRunlist, LetsTheRunningTenantGoOnWithANewSliceWhenItComesFirst) {
   EXPECT_EQ(card.records().back().to_ns, fetched + a.sliceNs());
 }
 
-TEST(ChipRunlist, LetsUnlistedWorkRunToItsEndOnlyAslongAsNobodyWantsTheEngine) {
+TEST(ChipRunlist, LetsUnlistedWorkRunToItsEndOnlyAsLongAsNobodyWantsTheEngine) {
   SimCard card;
   SimTsg &a = card.createTsg(), &b = card.createTsg();
   a.channel().saturate(Kernel{3 * kMs});
@@ -83,7 +83,7 @@ TEST(ChipRunlist, LetsUnlistedWorkRunToItsEndOnlyAslongAsNobodyWantsTheEngine) {
 TEST(ChipRunlist, CutsUnlistedWorkWhenAnotherWakes) {
   SimCard card;
   SimTsg &a = card.createTsg(), &b = card.createTsg();
-  a.channel().saturate(Kernel{30 * kMs});
+  a.channel().launch({.duration_ns = 30 * kMs});
   card.submit({&a, &b});
   card.advanceBy(kLoads + kMs);
   card.submit({&b});
@@ -94,8 +94,101 @@ TEST(ChipRunlist, CutsUnlistedWorkWhenAnotherWakes) {
   EXPECT_EQ(b.channel().lastCompletionNs(), rung + 45000 + kLoads + kMs);
   EXPECT_EQ(a.channel().completed(), 0u);
   card.submit({&a});
-  card.advanceBy(kSecond / 10);
-  EXPECT_GT(a.channel().completed(), 0u) << "what was cut goes on when listed again";
+  card.advanceBy(50 * kMs);
+  EXPECT_EQ(a.channel().completed(), 1u) << "what was cut goes on when listed again";
+  EXPECT_EQ(card.runNs(a), 30 * kMs);
+}
+
+TEST(ChipRunlist, TakesUnlistedWorkBackWithoutALoadWhenListedAgain) {
+  SimCard card;
+  SimTsg &a = card.createTsg();
+  a.channel().saturate(Kernel{5 * kMs});
+  card.submit({&a});
+  card.advanceBy(kLoads + kMs);
+  card.submit({});
+  card.advanceBy(kMs);
+  card.submit({&a});
+  card.advanceBy(20 * kMs);
+  EXPECT_EQ(card.runNs(a), 22 * kMs + fetchNs(0) + fetchNs(2));
+  EXPECT_EQ(card.totals().switches, 1u);
+}
+
+TEST(ChipRunlist, DoesNotTakeADisabledChannelBackWithItsTsg) {
+  SimCard card;
+  SimTsg &a = card.createTsg({.channels = 2});
+  a.channel(0).saturate(Kernel{5 * kMs, CHIP_WFI});
+  card.submit({&a});
+  card.advanceBy(kLoads + kMs);
+  a.channel(0).disable();
+  card.submit({});
+  a.channel(1).launch({.duration_ns = kMs});
+  card.submit({&a});
+  card.advanceBy(50 * kMs);
+  EXPECT_EQ(a.channel(0).completed(), 1u);
+  EXPECT_EQ(a.channel(1).completed(), 1u);
+}
+
+TEST(ChipRunlist, EndsADisabledOrFaultedTenantWithItsKernelWhenSubmittedAgain) {
+  for (uint32_t write : {1u << 11, 1u << 20, 1u << 21}) {
+    SimCard card;
+    SimTsg &a = card.createTsg();
+    a.channel().saturate(Kernel{3 * kMs});
+    card.submit({&a});
+    card.advanceBy(kLoads + kMs);
+    card.write32(0x800004 + 8 * a.channel().id(), write);
+    card.submit({&a});
+    card.advanceBy(50 * kMs);
+    EXPECT_EQ(card.runNs(a), 3 * kMs) << std::hex << write;
+  }
+}
+
+TEST(ChipRunlist, DoesNotGiveASliceToWhatItCaughtBeingLoaded) {
+  for (uint64_t after = 0; after < 130000; after += 900) {
+    SimCard card;
+    SimTsg &a = card.createTsg(), &b = card.createTsg({.timeout = 255, .scale = 12});
+    SimTsg &c = card.createTsg();
+    for (SimTsg *tsg : {&a, &b, &c}) tsg->channel().saturate(Kernel{400000});
+    card.submit({&a, &b});
+    card.advanceBy(kLoads + a.sliceNs() - 20000 + after);
+    card.submit({&c});
+    card.advanceBy(50 * kMs);
+    ASSERT_LE(card.runNs(b), 30000u + fetchNs(2)) << after;
+    ASSERT_GT(card.runNs(c), 49 * kMs) << after;
+  }
+}
+
+TEST(ChipRunlist, DoesNotVisitATsgForAChannelItNoLongerLists) {
+  SimCard card;
+  SimTsg &a = card.createTsg({.channels = 2}), &b = card.createTsg();
+  b.channel().saturate(Kernel{kMs});
+  card.write32(0x2630, 1);
+  card.submit({&a, &b});
+  a.channel(1).launch({.duration_ns = kMs});
+  auto entries = card.entriesOf({&a, &b});
+  entries[0][1] = 1;
+  entries.erase(entries.begin() + 2);
+  card.submitEntries(entries);
+  card.advanceBy(kMs);
+  card.write32(0x2630, 0);
+  card.advanceBy(50 * kMs);
+  EXPECT_EQ(card.totals().switches, 1u);
+  EXPECT_EQ(a.channel(1).completed(), 0u);
+}
+
+TEST(ChipRunlist, NeverRunsAChannelOnTwoEnginesAtOnce) {
+  SimCard card;
+  SimTsg &a = card.createTsg();
+  a.channel().saturate(Kernel{2 * kMs});
+  card.submit({&a});
+  card.advanceBy(kLoads + kMs);
+  card.submit({&a}, 1);
+  for (int i = 0; i < 100; i++) {
+    card.write32(0xbb0090, 1u << 16 | a.channel().id());
+    card.write32(0xbb0090, a.channel().id());
+    card.advanceBy(300000);
+  }
+  EXPECT_LE(card.totals(0).run_ns + card.totals(3).run_ns, card.nowNs());
+  EXPECT_LE(a.channel().completed() * 2 * kMs, card.nowNs());
 }
 
 TEST(ChipRunlist, StopsUnlistedWorkForGoodOnPreempt) {
@@ -267,6 +360,17 @@ TEST(ChipRunlist, LeavesTheOldBufferAloneOnceTheNextSubmitIsThrough) {
   EXPECT_TRUE(card.protocolErrors().empty());
 }
 
+TEST(ChipRunlist, DoesNotOwnAMalformedList) {
+  SimCard card;
+  SimTsg &a = card.createTsg();
+  const hw_mem mem = card.allocate(4096);
+  card.submitAt(mem, 1);  // zeros: a channel outside a TSG
+  card.advanceBy(kMs);
+  std::memset(mem.cpu, 0xff, 4096);
+  card.submit({&a});
+  EXPECT_EQ(card.protocolErrors().size(), 1u) << "the malformed list itself";
+}
+
 TEST(ChipRunlist, WorksFromASnapshot) {
   for (bool reread : {false, true}) {
     SimOptions options;
@@ -350,20 +454,27 @@ TEST(ChipRunlist, KeepsARingThatCameBeforeTheChannelWasListed) {
 }
 
 TEST(ChipRunlist, SurvivesASubmitAtEveryMomentOfASwitch) {
+  constexpr uint64_t kKernel = 400000;
   for (uint64_t after = 0; after < 260000; after += 1700) {
-    SimCard card;
-    SimTsg &a = card.createTsg(), &b = card.createTsg(), &c = card.createTsg();
-    for (SimTsg *tsg : {&a, &b, &c}) tsg->channel().saturate(Kernel{400000});
-    card.submit({&a, &b});
-    card.advanceBy(kLoads + a.sliceNs() - 70000 + after);
-    card.submit({&c, &b});
-    const uint64_t before_a = card.runNs(a), before_c = card.runNs(c);
-    card.advanceBy(50 * kMs);
-    ASSERT_LE(card.runNs(a) - before_a, 400000u) << after;
-    ASSERT_GT(card.runNs(c) - before_c, 20 * kMs) << after;
-    ASSERT_TRUE(card.protocolErrors().empty());
-    const chip_totals t = card.totals();
-    ASSERT_EQ(t.run_ns + t.switch_ns + t.idle_ns, card.nowNs());
+    for (int order = 0; order < 2; order++) {
+      SimCard card;
+      SimTsg &a = card.createTsg(), &b = card.createTsg(), &c = card.createTsg();
+      for (SimTsg *tsg : {&a, &b, &c}) tsg->channel().saturate(Kernel{kKernel});
+      card.submit({&a, &b});
+      card.advanceBy(kLoads + a.sliceNs() - 70000 + after);
+      const uint64_t before_a = card.runNs(a), before_c = card.runNs(c);
+      card.submit(order ? std::vector{&b, &c} : std::vector{&c, &b});
+      card.advanceBy(50 * kMs);
+      ASSERT_LE(card.runNs(a) - before_a, kKernel + fetchNs(4)) << after;
+      ASSERT_GT(card.runNs(c) - before_c, 20 * kMs) << after;
+      for (SimTsg *tsg : {&a, &b, &c}) {
+        ASSERT_GE(card.runNs(*tsg), tsg->channel().completed() * kKernel) << after;
+        ASSERT_LT(card.runNs(*tsg), (tsg->channel().completed() + 1) * kKernel) << after;
+      }
+      ASSERT_TRUE(card.protocolErrors().empty());
+      const chip_totals t = card.totals();
+      ASSERT_EQ(t.run_ns + t.switch_ns + t.idle_ns, card.nowNs());
+    }
   }
 }
 

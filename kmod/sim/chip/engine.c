@@ -144,6 +144,13 @@ static void leave_cut(struct chip *chip, struct chip_unit *unit)
 	leave(chip, unit);
 }
 
+static void preempt_running(struct chip *chip, struct chip_unit *unit)
+{
+	leave_cut(chip, unit);
+	set_target(chip, unit, CHIP_NONE);
+	refresh_target(chip, unit);
+}
+
 static u32 slot_in_visit(const struct chip *chip, const struct chip_unit *unit)
 {
 	const struct chip_runlist *rl = &chip->runlists[unit->runlist];
@@ -242,7 +249,7 @@ static void enter_run(struct chip *chip, struct chip_unit *unit)
 		unit->slice_end_ns = CHIP_NEVER;
 	}
 	if (is_preempting(unit))
-		chip_engine_preempt(chip, unit);
+		preempt_running(chip, unit);
 	else if (!unit->running)
 		leave_out_of_work(chip, unit);
 }
@@ -429,14 +436,11 @@ void chip_engine_new_list(struct chip *chip, struct chip_unit *unit, u32 start)
 void chip_engine_preempt(struct chip *chip, struct chip_unit *unit)
 {
 	chip_engine_account(chip, unit);
-	if (unit->stage == CHIP_RUN) {
-		leave_cut(chip, unit);
-		set_target(chip, unit, CHIP_NONE);
-		refresh_target(chip, unit);
-	} else if (unit->stage == CHIP_PBDMA_SAVE) {
+	if (unit->stage == CHIP_RUN)
+		preempt_running(chip, unit);
+	else if (unit->stage == CHIP_PBDMA_SAVE)
 		cut(chip, unit);
-	} else if (unit->stage == CHIP_REST) {
+	else if (unit->stage == CHIP_REST)
 		proceed(chip, unit);
-	}
 	chip_engine_arm(chip, unit);
 }
