@@ -56,6 +56,7 @@ struct sim_va_space {
  * @chip_lock: see above
  * @chip: [chip_lock] NULL when the card is gone: reads give all ones
  * @now_ns: [chip_lock] the last time given to the model
+ * @resume_ns: [chip_lock] the timer stays off until then: the model is behind
  * @timer_ns: [chip_lock] when the timer fires; U64_MAX when it is off
  * @bus_lock: @bus_used, @bus_hint
  * @bus: bus page number -> page's address
@@ -69,6 +70,7 @@ struct sim_card {
 	spinlock_t chip_lock;
 	struct chip *chip;
 	u64 now_ns;
+	u64 resume_ns;
 	u64 timer_ns;
 	struct hrtimer timer;
 	const char *protocol_error;

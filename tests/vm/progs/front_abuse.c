@@ -448,12 +448,7 @@ static void bad_work(void)
 	rm_ring(&own, &c);
 	sleep_ns(5000000);
 	tap(true, "a wild GP_PUT is survived");
-	close(own.bell_fd);
-	close(own.card);
-	close(own.ctl);
-	close(c.memory.fd);
-	munmap((void *)own.bell, RM_USERMODE_BYTES);
-	munmap(c.memory.cpu, c.memory.bytes);
+	rm_tenant_close(&own, &c);
 }
 
 /* Everything is freed in a random order, under load. */
@@ -601,12 +596,7 @@ static void killed_in_the_middle(void)
 				for (k = 0; k < 20; k++)
 					rm_push(&c, 300000, k % 3);
 				rm_ring(&own, &c);
-				close(own.ctl);
-				close(own.card);
-				close(own.bell_fd);
-				close(c.memory.fd);
-				munmap((void *)own.bell, RM_USERMODE_BYTES);
-				munmap(c.memory.cpu, c.memory.bytes);
+				rm_tenant_close(&own, &c);
 			}
 		}
 		sleep_ns(1000000 + (uint64_t)rand() % 20000000);
@@ -632,12 +622,7 @@ static void uncuttable(void)
 	rm_ring(&own, &c);
 	sleep_ns(20000000);
 	start = now_ns();
-	close(own.ctl);
-	close(own.card);
-	close(own.bell_fd);
-	close(c.memory.fd);
-	munmap((void *)own.bell, RM_USERMODE_BYTES);
-	munmap(c.memory.cpu, c.memory.bytes);
+	rm_tenant_close(&own, &c);
 	took = now_ns() - start;
 	printf("# closing took %llu us\n", (unsigned long long)took / 1000);
 	tap(took < 1500000000, "is closed before it ends");
@@ -647,12 +632,54 @@ static void uncuttable(void)
 	i = rm_push(&c, 1000, 2);
 	rm_ring(&own, &c);
 	tap(rm_wait(&c, i, 5000000000), "and runs when the card is free");
-	close(own.ctl);
-	close(own.card);
-	close(own.bell_fd);
-	close(c.memory.fd);
-	munmap((void *)own.bell, RM_USERMODE_BYTES);
-	munmap(c.memory.cpu, c.memory.bytes);
+	rm_tenant_close(&own, &c);
+}
+
+/* More and shorter kernels than the model can follow: the machine must stay usable. */
+static void storm(void)
+{
+	const uint32_t entries = 65536;
+	const uint64_t kernel_at = 4096 + entries * 8;
+	struct rm_channel_params p = { .gpfifo_entries = entries };
+	struct rm_token_params token = { 0 };
+	struct rm_tenant own;
+	struct rm_channel c = { .entries = entries }, other_channel;
+	struct rm_tenant other;
+	volatile uint32_t *entry, *userd;
+	uint64_t end;
+	uint32_t i;
+
+	tap_status(rm_tenant_open(&own, 0), 0, "a tenant with a ring of 65,536");
+	tap_status(rm_buffer_create(&own, kernel_at + 4096, &c.memory), 0, "its memory");
+	p.gpfifo_va = c.memory.va + 4096;
+	p.userd_memory[0] = c.memory.handle;
+	tap_status(rm_alloc(own.ctl, own.client, own.tsg, &c.handle, RM_CLASS_CHANNEL, &p,
+			    sizeof(p)), 0, "its channel");
+	rm_control(own.ctl, own.client, c.handle, RM_CTRL_CHANNEL_GET_TOKEN, &token, sizeof(token));
+	c.token = token.token;
+	tap_status(rm_tenant_schedule(&own), 0, "its TSG");
+	*(struct sim_kernel *)((char *)c.memory.cpu + kernel_at) = (struct sim_kernel){
+		.preemption = 2, .semaphore_va = c.memory.va + kernel_at + 64, .payload = 1 };
+	entry = (volatile uint32_t *)((char *)c.memory.cpu + 4096);
+	for (i = 0; i < entries; i++) {
+		entry[2 * i] = (uint32_t)(c.memory.va + kernel_at);
+		entry[2 * i + 1] = (uint32_t)((c.memory.va + kernel_at) >> 32) | 8u << 10 | 1u << 31;
+	}
+	userd = c.memory.cpu;
+	end = now_ns() + 1000000000;
+	while (now_ns() < end) {
+		userd[0x8c / 4] = (userd[0x88 / 4] + entries - 1) % entries;
+		rm_ring(&own, &c);
+	}
+	tap(true, "1 s of the shortest kernels");
+	tap_status(rm_tenant_open(&other, 0), 0, "another tenant opens meanwhile");
+	tap_status(rm_channel_create(&other, &other_channel), 0, "makes a channel");
+	tap_status(rm_tenant_schedule(&other), 0, "schedules it");
+	i = rm_push(&other_channel, 1000, 2);
+	rm_ring(&other, &other_channel);
+	tap(rm_wait(&other_channel, i, 10000000000), "and gets its turn");
+	rm_tenant_close(&other, &other_channel);
+	rm_tenant_close(&own, &c);
 }
 
 int main(void)
@@ -674,5 +701,6 @@ int main(void)
 	racing_threads();
 	killed_in_the_middle();
 	uncuttable();
+	storm();
 	return tap_failed;
 }

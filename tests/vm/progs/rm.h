@@ -258,6 +258,17 @@ static inline uint32_t rm_tenant_schedule(struct rm_tenant *t)
 	return rm_control(t->ctl, t->client, t->tsg, RM_CTRL_TSG_SCHEDULE, &p, sizeof(p));
 }
 
+/* Give back everything of a tenant with one channel. */
+static inline void rm_tenant_close(struct rm_tenant *t, struct rm_channel *c)
+{
+	close(t->ctl);
+	close(t->card);
+	close(t->bell_fd);
+	close(c->memory.fd);
+	munmap((void *)t->bell, RM_USERMODE_BYTES);
+	munmap(c->memory.cpu, c->memory.bytes);
+}
+
 /* Slot @i of the channel's ring: its kernel, and where its completion goes. */
 static inline struct sim_kernel *rm_kernel(struct rm_channel *c, uint32_t i)
 {
