@@ -153,7 +153,8 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 	if (tsg->has_work && tsg->quiet)
 		lose_work(core, tsg, now_ns);
 	tsg->quiet = true;
-	if (tsg->awake && now_ns - tsg->work_seen_ns > max(CORE_LINGER_NS, core->cycle_ns))
+	if (tsg->awake && !tsg->has_work &&
+	    now_ns - tsg->work_seen_ns > max(CORE_LINGER_NS, core->cycle_ns))
 		fall_asleep(core, tsg);
 }
 

@@ -439,7 +439,10 @@ u64 core_next_ns(struct core *core, u64 now_ns)
 
 void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
-	if (core->window.owner == tenant)
+	if (core->window.owner == tenant) {
 		close_window(core, now_ns);
+		open_window(core, CORE_WINDOW_QUIET, NULL, now_ns);
+		core->stale = true;
+	}
 	unqueue(core, tenant);
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// core_bench.hpp - the scheduling core on a test bench: tenants with TSGs, no chip. Tests say what
+// a look finds; or let an ideal engine run whatever the core admits.
+#ifndef QGPU_TESTS_UNIT_CORE_BENCH_HPP
+#define QGPU_TESTS_UNIT_CORE_BENCH_HPP
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+extern "C" {
+#include "core/core.h"
+}
+
+namespace qgpu::core_bench {
+
+constexpr uint64_t kMicro = 1'000, kMilli = 1'000'000, kSecond = 1'000'000'000;
+constexpr uint64_t kSwitch = 100 * kMicro;
+
+// QGPU_SEED=N repeats a run.
+inline uint64_t seed() {
+  static const uint64_t value = [] {
+    const char *given = std::getenv("QGPU_SEED");
+    const uint64_t s = given ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+    std::printf("QGPU_SEED=%llu\n", static_cast<unsigned long long>(s));
+    return s;
+  }();
+  return value;
+}
+
+// What a runlist entry of the chip can hold: 8 bits and a shift, in units of 1024 ns.
+inline u64 roundSlice(u64 ns) {
+  unsigned scale = 0;
+  u64 units = (ns + 512) / 1024;
+  while (units > 255 && scale < 15) {
+    scale++;
+    units = (ns + (1024ull << scale) / 2) / (1024ull << scale);
+  }
+  return (units ? units : 1) * 1024 << scale;
+}
+
+inline core_params params() {
+  core_params p{};
+  p.switch_ns = kSwitch;
+  p.takeoff_ns = 50 * kMicro;
+  p.sample_ns = 500 * kMicro;
+  p.idle_look_ns = 5 * kMilli;
+  p.loss_ppm = 10'000;
+  p.smooth_ns = 5 * kMilli;
+  p.soft_wake_ns = 50 * kMilli;
+  p.slice_min_ns = 1024;
+  p.slice_max_ns = 8'556'380'160;
+  p.slice_round = roundSlice;
+  return p;
+}
+
+struct Tenant {
+  core_tenant core{};
+  std::vector<std::unique_ptr<core_tsg>> tsgs;
+};
+
+struct Settings {
+  uint32_t weight = 100;
+  uint32_t guarantee_ppm = 0;
+};
+
+class Bench {
+ public:
+  explicit Bench(core_policy policy = CORE_BURST_SHARE, uint32_t tenants = 64,
+                 const core_params &p = params()) {
+    if (core_init(&core, &p, tenants, seed(), now)) throw std::bad_alloc();
+    core_policy_set(&core, policy, 0);
+  }
+  ~Bench() { core_fini(&core); }
+  Bench(const Bench &) = delete;
+  Bench &operator=(const Bench &) = delete;
+
+  Tenant &add(const Settings &settings = {}, unsigned tsgs = 1) {
+    auto &tenant = *tenants.emplace_back(std::make_unique<Tenant>());
+    core_settings s;
+    core_settings_default(&s);
+    s.weight = settings.weight;
+    s.guarantee_ppm = settings.guarantee_ppm;
+    if (core_tenant_add(&core, &tenant.core, &s)) throw std::length_error("tenants");
+    for (unsigned i = 0; i < tsgs; i++) {
+      auto &tsg = *tenant.tsgs.emplace_back(std::make_unique<core_tsg>());
+      core_tsg_add(&core, &tsg, &tenant.core);
+      core_tsg_list(&core, &tsg, true);
+    }
+    return tenant;
+  }
+  void work(Tenant &tenant, bool has = true) {
+    for (auto &tsg : tenant.tsgs) {
+      core_work(&core, tsg.get(), now, has);
+      if (!has) core_work(&core, tsg.get(), now, has);  // the second look believes it
+    }
+  }
+  void allWork() {
+    for (auto &tenant : tenants) work(*tenant);
+  }
+  void plan() { core_plan_make(&core, now); }
+  // All have work and a plan for that.
+  void saturate() {
+    allWork();
+    plan();
+    core_pick(&core, now);
+  }
+
+  struct core core{};
+  uint64_t now = 1'000'000'000'000;
+  std::vector<std::unique_ptr<Tenant>> tenants;
+};
+
+}  // namespace qgpu::core_bench
+
+#endif
