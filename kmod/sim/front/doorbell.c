@@ -24,7 +24,6 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/pfn_t.h>
 
 #include "compat.h"
 
@@ -87,10 +86,14 @@ static void pass(struct work_struct *work)
 	bell->ops->rang(bell, token);
 }
 
-static vm_fault_t make_writable(struct front_doorbell *bell, struct vm_fault *vmf)
+static vm_fault_t insert(struct front_doorbell *bell, struct vm_fault *vmf, pgprot_t prot)
 {
-	pfn_t pfn = __pfn_to_pfn_t(page_to_pfn(bell->page), PFN_SPECIAL);
-	vm_fault_t result = vmf_insert_mixed_mkwrite(vmf->vma, vmf->address, pfn);
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(bell->page), prot);
+}
+
+static vm_fault_t insert_writable(struct front_doorbell *bell, struct vm_fault *vmf)
+{
+	vm_fault_t result = insert(bell, vmf, vm_get_page_prot(vmf->vma->vm_flags));
 
 	arm(bell);
 	return result;
@@ -104,14 +107,16 @@ static vm_fault_t bell_fault(struct vm_fault *vmf)
 	if (vmf->pgoff != 0)
 		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_WRITE)
-		return make_writable(bell, vmf);
-	return vmf_insert_mixed(vmf->vma, vmf->address,
-				__pfn_to_pfn_t(page_to_pfn(bell->page), PFN_SPECIAL));
+		return insert_writable(bell, vmf);
+	/* Not writable, because the mapping has .pfn_mkwrite. */
+	return insert(bell, vmf, vmf->vma->vm_page_prot);
 }
 
+/* Nothing is inserted where an entry is; if a reader is faster with one, the store faults again. */
 static vm_fault_t bell_pfn_mkwrite(struct vm_fault *vmf)
 {
-	return make_writable(vmf->vma->vm_private_data, vmf);
+	zap_vma_ptes(vmf->vma, vmf->address, PAGE_SIZE);
+	return insert_writable(vmf->vma->vm_private_data, vmf);
 }
 
 static const struct vm_operations_struct bell_vm_ops = {
@@ -124,7 +129,7 @@ int front_doorbell_map(struct front_doorbell *bell, struct vm_area_struct *vma)
 	/* A private mapping would copy the page: its stores would reach nobody. */
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	vm_flags_set(vma, VM_MIXEDMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_private_data = bell;
 	vma->vm_ops = &bell_vm_ops;
 	return 0;
