@@ -18,7 +18,7 @@
 /* After an error of the hardware. */
 #define RETRY_NS 5000000ull
 
-/**
+/*
  * struct turn - the scheduler of one runlist
  * @tsgs: in list order unless @unsorted; @by_id: who an id in a status register is
  * @list: the image being built
