@@ -58,8 +58,8 @@ static int publish(struct front_host *host)
 	host->device.ops = &front_sim_ops;
 	host->device.index = host->card.index;
 	snprintf(host->device.name, sizeof(host->device.name), "Simulated T4");
-	snprintf(host->device.uuid, sizeof(host->device.uuid),
-		 "GPU-71677075-5349-4d54-8034-%012x", host->card.index);
+	snprintf(host->device.uuid, sizeof(host->device.uuid), "GPU-71677075-5349-4d54-8034-%012x",
+		 host->card.index);
 	err = auxiliary_device_init(adev);
 	if (err)
 		return err;
@@ -171,7 +171,8 @@ static int __init sim_init(void)
 	}
 	err = register_chrdev_region(first_node, NODES, KBUILD_MODNAME);
 	if (err) {
-		pr_err("a driver already has device numbers %d:*; simulated cards stay away from it\n",
+		pr_err("a driver already has device numbers %d:*; simulated cards stay away from "
+		       "it\n",
 		       RM_MAJOR);
 		return -EBUSY;
 	}

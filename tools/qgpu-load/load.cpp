@@ -2,9 +2,8 @@
 // The load itself: keep kernels outstanding, sleep until there is something to do, count ends.
 #include "load.hpp"
 
-#include <ctime>
-
 #include <algorithm>
+#include <ctime>
 #include <deque>
 #include <limits>
 

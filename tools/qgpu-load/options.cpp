@@ -35,25 +35,33 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
 
   app.add_option("--card", options.card, "card number")->check(CLI::Range(0u, 7u));
   auto *kernel = app.add_option("--kernel-us", kernel_us, "length of a kernel")
-                     ->check(CLI::Range(0.001, 1e9))->capture_default_str();
+                     ->check(CLI::Range(0.001, 1e9))
+                     ->capture_default_str();
   auto *think = app.add_option("--think-us", think_us,
                                "host time to prepare one kernel, after a place is free for it and\n"
                                "the kernel before it is prepared")
-                    ->check(CLI::Range(0.0, 1e9))->capture_default_str();
+                    ->check(CLI::Range(0.0, 1e9))
+                    ->capture_default_str();
   auto *batch_option =
       app.add_option("--batch", batch,
                      "items per kernel: kernel length = 10 us + 20 us per item, host time = 1 ms")
-          ->check(CLI::Range(1u, 65536u))->excludes(kernel)->excludes(think);
+          ->check(CLI::Range(1u, 65536u))
+          ->excludes(kernel)
+          ->excludes(think);
   app.add_option("--depth", options.depth, "kernels outstanding per TSG")
-      ->check(CLI::Range(1u, 4096u))->capture_default_str();
+      ->check(CLI::Range(1u, 4096u))
+      ->capture_default_str();
   app.add_option("--seconds", seconds, "how long to measure")
-      ->check(CLI::Range(0.001, 1e6))->capture_default_str();
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
   app.add_option("--warmup", warmup, "seconds of load before that")
-      ->check(CLI::Range(0.0, 1e6))->capture_default_str();
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app.add_option("--preemption", options.preemption, "wfi, cta or cilp (default)")
       ->transform(CLI::CheckedTransformer(kPreemptions, CLI::ignore_case));
   app.add_option("--tsgs", options.tsgs, "TSGs with one channel each")
-      ->check(CLI::Range(1u, 64u))->capture_default_str();
+      ->check(CLI::Range(1u, 64u))
+      ->capture_default_str();
   app.add_flag("--json", options.json, "print one JSON object");
   try {
     app.parse(argc, argv);

@@ -14,9 +14,9 @@ enum class Preemption : uint32_t { kWfi = 0, kCta = 1, kCilp = 2 };
 struct Options {
   unsigned card = 0;
   uint64_t kernel_ns = 1'000'000;
-  unsigned depth = 32;              // kernels outstanding per TSG
-  std::optional<unsigned> batch;    // if given, it set kernel_ns and host_ns
-  uint64_t host_ns = 0;             // time the host takes to prepare one kernel
+  unsigned depth = 32;            // kernels outstanding per TSG
+  std::optional<unsigned> batch;  // if given, it set kernel_ns and host_ns
+  uint64_t host_ns = 0;           // time the host takes to prepare one kernel
   uint64_t measured_ns = 10'000'000'000;
   uint64_t warmup_ns = 300'000'000;
   Preemption preemption = Preemption::kCilp;

@@ -67,9 +67,8 @@ void toText(const Options &options, const Measured &measured, const Summary &sum
             std::ostream &out) {
   out << std::fixed << std::setprecision(1);
   out << "work      " << summary.work_per_s << (options.batch ? " items/s" : " kernels/s") << '\n';
-  out << "kernels   " << summary.kernels << " of "
-      << static_cast<double>(options.kernel_ns) / 1e3 << " us in " << std::setprecision(3)
-      << summary.seconds << " s\n";
+  out << "kernels   " << summary.kernels << " of " << static_cast<double>(options.kernel_ns) / 1e3
+      << " us in " << std::setprecision(3) << summary.seconds << " s\n";
   out << "busy      " << static_cast<double>(summary.busy_ns) / 1e9 << " s\n";
   out << std::setprecision(1);
   if (measured.latencies_ns.empty()) return;

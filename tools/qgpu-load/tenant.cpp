@@ -39,7 +39,8 @@ uint64_t roundUp(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 // Where things are in a queue's memory.
 struct Layout {
   explicit Layout(uint64_t entries)
-      : gpfifo(kPage), kernels(gpfifo + roundUp(entries * 8)),
+      : gpfifo(kPage),
+        kernels(gpfifo + roundUp(entries * 8)),
         completions(kernels + roundUp(entries * sizeof(KernelDescriptor))),
         bytes(completions + roundUp(entries * sizeof(Completion))) {}
   uint64_t gpfifo, kernels, completions, bytes;
@@ -175,15 +176,15 @@ Tenant::Tenant(unsigned card, unsigned queues, unsigned depth)
   device.device_id = card;
   device_ = alloc(client_, RM_CLASS_DEVICE, &device, sizeof(device), "allocate the device");
   rm_subdevice_params subdevice{};
-  subdevice_ = alloc(device_, RM_CLASS_SUBDEVICE, &subdevice, sizeof(subdevice),
-                     "allocate the subdevice");
+  subdevice_ =
+      alloc(device_, RM_CLASS_SUBDEVICE, &subdevice, sizeof(subdevice), "allocate the subdevice");
   rm_vaspace_params vaspace{};
-  vaspace_ = alloc(device_, RM_CLASS_VASPACE, &vaspace, sizeof(vaspace),
-                   "allocate an address space");
+  vaspace_ =
+      alloc(device_, RM_CLASS_VASPACE, &vaspace, sizeof(vaspace), "allocate an address space");
   rm_virtual_params range{};
   range.vaspace = vaspace_;
-  virtual_ = alloc(device_, RM_CLASS_MEMORY_VIRTUAL, &range, sizeof(range),
-                   "allocate virtual memory");
+  virtual_ =
+      alloc(device_, RM_CLASS_MEMORY_VIRTUAL, &range, sizeof(range), "allocate virtual memory");
 
   const uint32_t usermode =
       alloc(subdevice_, RM_CLASS_USERMODE, nullptr, 0, "allocate the doorbell");
@@ -225,8 +226,8 @@ Queue Tenant::makeQueue(unsigned depth) {
   channel_params.gpfifo_entries = entries;
   channel_params.userd_memory[0] = handle;
   channel_params.engine_type = RM_ENGINE_GRAPHICS;
-  const uint32_t channel = alloc(tsg, RM_CLASS_CHANNEL, &channel_params, sizeof(channel_params),
-                                 "allocate a channel");
+  const uint32_t channel =
+      alloc(tsg, RM_CLASS_CHANNEL, &channel_params, sizeof(channel_params), "allocate a channel");
   rm_token_params token{};
   control(channel, RM_CTRL_CHANNEL_GET_TOKEN, &token, sizeof(token), "get the doorbell token");
   token_ = token.token;

@@ -55,7 +55,7 @@ static void write_instance(struct front_channel *channel, const struct rm_channe
 
 void front_channel_describe(const struct front_channel *channel, struct hw_channel *out)
 {
-	*out = (struct hw_channel) {
+	*out = (struct hw_channel){
 		.id = channel->id,
 		.inst_target = HW_TARGET_SYSMEM_COHERENT,
 		.userd_target = HW_TARGET_SYSMEM_COHERENT,
@@ -147,8 +147,8 @@ static u32 check_params(struct front_object *object, const struct rm_channel_par
 	if (!memory || memory->klass != &front_class_memory || memory->host != object->host)
 		return RM_INVALID_OBJECT_HANDLE;
 	*userd = memory->memory;
-	if (p->userd_offset[0] % USERD_BYTES ||
-	    p->userd_offset[0] >= (u64)(*userd)->page_count << PAGE_SHIFT)
+	if (p->userd_offset[0] % USERD_BYTES || p->userd_offset[0] >= (u64)(*userd)->page_count
+									      << PAGE_SHIFT)
 		return RM_INVALID_ARGUMENT;
 	return RM_OK;
 }

@@ -136,8 +136,7 @@ static void empty_client(struct front_client *client)
 	mutex_lock(&client->lock);
 	client->dead = true;
 	while (!list_empty(&client->devices))
-		front_object_destroy(
-			list_first_entry(&client->devices, struct front_object, node));
+		front_object_destroy(list_first_entry(&client->devices, struct front_object, node));
 	mutex_unlock(&client->lock);
 
 	/* Only now may the handle be another client's. */

@@ -54,8 +54,7 @@ static const struct control controls[] = {
 	{ RM_CTRL_TSG_GET_TIMESLICE, RM_CLASS_TSG, sizeof(struct rm_timeslice_params),
 	  get_timeslice },
 	{ RM_CTRL_TSG_GET_INFO, RM_CLASS_TSG, sizeof(struct rm_tsg_info_params), get_info },
-	{ RM_CTRL_CHANNEL_GET_TOKEN, RM_CLASS_CHANNEL, sizeof(struct rm_token_params),
-	  get_token },
+	{ RM_CTRL_CHANNEL_GET_TOKEN, RM_CLASS_CHANNEL, sizeof(struct rm_token_params), get_token },
 };
 
 static const struct control *find_control(u32 cmd)

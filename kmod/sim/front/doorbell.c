@@ -27,8 +27,8 @@
 
 #include "compat.h"
 
-#define DELAY_NS 10000u        /* first delay, within the 3 ... 20 us that rings may be late */
-#define DELAY_DOUBLINGS 7u     /* at most 1.28 ms */
+#define DELAY_NS 10000u	   /* first delay, within the 3 ... 20 us that rings may be late */
+#define DELAY_DOUBLINGS 7u /* at most 1.28 ms */
 
 static struct workqueue_struct *pass_queue;
 

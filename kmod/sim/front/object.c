@@ -73,9 +73,8 @@ static const struct front_class front_class_usermode = {
 };
 
 static const struct front_class *const classes[] = {
-	&front_class_device,  &front_class_subdevice, &front_class_usermode,
-	&front_class_memory,  &front_class_vaspace,   &front_class_virtual,
-	&front_class_tsg,     &front_class_channel,
+	&front_class_device,  &front_class_subdevice, &front_class_usermode, &front_class_memory,
+	&front_class_vaspace, &front_class_virtual,   &front_class_tsg,	     &front_class_channel,
 };
 
 const struct front_class *front_class_find(u32 id)
@@ -192,8 +191,8 @@ void front_object_destroy(struct front_object *object)
 		front_object_destroy(
 			list_first_entry(&object->children, struct front_object, node));
 	while (!list_empty(&object->dependants))
-		front_object_destroy(list_first_entry(&object->dependants, struct front_object,
-						      depend_node));
+		front_object_destroy(
+			list_first_entry(&object->dependants, struct front_object, depend_node));
 	object->klass->destroy(object);
 	list_del(&object->depend_node);
 	list_del(&object->node);

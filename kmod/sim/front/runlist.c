@@ -43,8 +43,9 @@ static void write_channel(__le32 *entry, const struct front_channel *channel)
 {
 	u64 userd = channel->userd_addr, instance = channel->instance.addr;
 
-	entry[0] = cpu_to_le32((u32)HW_TARGET_SYSMEM_COHERENT << 4 |
-			       (u32)HW_TARGET_SYSMEM_COHERENT << 6 | (lower_32_bits(userd) & ~0xffu));
+	entry[0] =
+		cpu_to_le32((u32)HW_TARGET_SYSMEM_COHERENT << 4 |
+			    (u32)HW_TARGET_SYSMEM_COHERENT << 6 | (lower_32_bits(userd) & ~0xffu));
 	entry[1] = cpu_to_le32(upper_32_bits(userd));
 	entry[2] = cpu_to_le32(channel->id | (lower_32_bits(instance) & ~0xfffu));
 	entry[3] = cpu_to_le32(upper_32_bits(instance));

@@ -132,7 +132,7 @@ void front_tsg_release_locked(struct front_tsg *tsg)
 	list_for_each_entry_safe(channel, next, &tsg->channels, node)
 		front_channel_release_locked(channel);
 	sim_card_with_chip(&host->card, forget_run_ns, &question);
-	host->past[host->past_count++ % HOST_HISTORY] = (struct front_past) {
+	host->past[host->past_count++ % HOST_HISTORY] = (struct front_past){
 		.serial = tsg->serial,
 		.run_ns = question.run_ns,
 		.pid = pid_nr(tsg->opener),

@@ -10,6 +10,7 @@ source "$(dirname "$0")/../lib.sh"
 source "$(dirname "$0")/../front-lib.sh"
 
 front_load
+# shellcheck disable=SC2154 # front_load sets front_bin
 relay "$front_bin/doorbell"
 # The same on one CPU: there the pass must not come before the store is retried.
 relay taskset 1 "$front_bin/doorbell"

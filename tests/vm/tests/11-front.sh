@@ -9,7 +9,10 @@ source "$(dirname "$0")/../lib.sh"
 source "$(dirname "$0")/../front-lib.sh"
 
 front_load
+check_equal "it has no alias to be loaded by" "$(modinfo -F alias qgpu_sim)" ""
+# shellcheck disable=SC2154 # front_load sets it
 relay "$front_bin/front_abuse"
+relay "$front_bin/front_churn"
 chmod 755 "$front_bin"
 # Nobody may use the card as well as root, and can't do more harm.
 relay setpriv --reuid=65534 --regid=65534 --clear-groups "$front_bin/front_abuse"
