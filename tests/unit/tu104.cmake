@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# The TU104 layer over a recorded card: sequences, codes, errors.
+# The TU104 layer over a recorded card (sequences, codes, errors) and over the chip model (behaviour).
 qgpu_add_test(tu104_test
   SOURCES tests/unit/tu104_entry_test.cpp
           tests/unit/tu104_probe_test.cpp
@@ -7,3 +7,6 @@ qgpu_add_test(tu104_test
           tests/unit/tu104_preempt_test.cpp
           tests/unit/tu104_status_test.cpp
   LIBRARIES qgpu_hw)
+qgpu_add_test(tu104_chip_test
+  SOURCES tests/unit/tu104_chip_test.cpp
+  LIBRARIES qgpu_hw qgpu_chip)
