@@ -5,8 +5,8 @@
 //
 //   SimCard card;
 //   SimTsg &a = card.createTsg(), &b = card.createTsg({.timeout = 250, .scale = 3});
-//   a.channel().saturate({.duration_ns = 1000000});
-//   b.channel().syncLaunch({.duration_ns = 50000}, /*gap_ns=*/200000);
+//   a.channel().saturate(Kernel{1000000});
+//   b.channel().syncLaunch(Kernel{50000}, /*gap_ns=*/200000);
 //   card.submit({&a, &b});
 //   card.advanceBy(1000000000);
 //   EXPECT_EQ(card.runNs(a), ...);
@@ -17,12 +17,9 @@
 #ifndef QGPU_TESTS_FAKES_SIM_CARD_HPP
 #define QGPU_TESTS_FAKES_SIM_CARD_HPP
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -35,6 +32,8 @@
 #include <vector>
 
 #include "qgpu_env.h"
+#include "sim_memory.hpp"
+#include "sim_tenant.hpp"
 
 extern "C" {
 #include "chip.h"
@@ -43,9 +42,6 @@ extern "C" {
 }
 
 namespace qgpu::fakes {
-
-class SimCard;
-class SimTsg;
 
 struct SimOptions {
   chip_config config = defaultConfig();
@@ -62,233 +58,12 @@ struct SimOptions {
   }
 };
 
-struct TsgOptions {
-  unsigned channels = 1;
-  uint8_t timeout = 128;  // slice = (timeout << scale) units of 1024 ns
-  uint8_t scale = 3;
-  uint32_t runlist = 0;
-  unsigned ring_log2 = 10;  // GPFIFO entries of each channel
-};
-
-struct Kernel {
-  uint64_t duration_ns = 0;
-  uint32_t preemption = CHIP_CILP;
-};
-
 // A stretch of time in which a TSG's work ran, as the model recorded it.
 struct Ran {
   uint32_t engine;
   uint16_t tsg;
   uint64_t from_ns, to_ns;
   bool operator==(const Ran &) const = default;
-};
-
-// Memory of the card (target 0) or of the machine (targets 2 and 3): addresses do not overlap,
-// so that a wrong target or a lost high word finds nothing.
-class SimMemory {
- public:
-  static constexpr uint64_t kBytes = 64ull << 20;
-  static constexpr uint64_t kSysmemBase = 0x2'4000'0000ull;
-
-  // Mapped, not allocated: pages nobody touches cost nothing, also under a sanitizer.
-  SimMemory() {
-    void *p = mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    bytes_.reset(static_cast<uint8_t *>(p));
-  }
-
-  // Return: where the CPU sees it, or nullptr when it is not memory.
-  uint8_t *at(uint32_t target, uint64_t addr, uint64_t bytes) const {
-    if (target == HW_TARGET_VIDMEM && addr < kBytes && bytes <= kBytes - addr)
-      return bytes_.get() + addr;
-    if ((target == HW_TARGET_SYSMEM_COHERENT || target == HW_TARGET_SYSMEM_NONCOHERENT) &&
-        addr >= kSysmemBase && addr - kSysmemBase < kBytes &&
-        bytes <= kBytes - (addr - kSysmemBase))
-      return bytes_.get() + kBytes + (addr - kSysmemBase);
-    return nullptr;
-  }
-
-  // Zeroed, 4 KiB aligned.
-  hw_mem allocate(uint32_t bytes, hw_target target) {
-    const uint32_t size = (bytes + 4095u) & ~4095u;
-    const bool vidmem = target == HW_TARGET_VIDMEM;
-    auto &spare = free_[{vidmem, size}];
-    uint64_t &used = vidmem ? vidmem_used_ : sysmem_used_;
-    hw_mem mem{};
-    if (spare.empty()) {
-      if (used + size > kBytes) throw std::bad_alloc();
-      mem.bus_addr = used + (vidmem ? 0 : kSysmemBase);
-      used += size;
-    } else {
-      mem.bus_addr = spare.back();
-      spare.pop_back();
-    }
-    mem.bytes = bytes;
-    mem.target = target;
-    mem.cpu = at(target, mem.bus_addr, bytes);
-    std::memset(mem.cpu, 0, bytes);
-    return mem;
-  }
-
-  void release(const hw_mem &mem) {
-    free_[{mem.target == HW_TARGET_VIDMEM, (mem.bytes + 4095u) & ~4095u}].push_back(mem.bus_addr);
-  }
-
- private:
-  struct Unmap {
-    void operator()(uint8_t *p) const { munmap(p, 2 * kBytes); }
-  };
-  std::unique_ptr<uint8_t, Unmap> bytes_;
-  uint64_t vidmem_used_ = 4096;  // address 0 stays unused: it is what mistakes point to
-  uint64_t sysmem_used_ = 4096;
-  std::map<std::pair<bool, uint32_t>, std::vector<uint64_t>> free_;
-};
-
-// A channel and the program that uses it.
-class SimChannel {
- public:
-  using Source = std::function<Kernel()>;
-  using OnComplete = std::function<void(SimChannel &, const chip_completion &)>;
-
-  uint16_t id() const { return id_; }
-  uint64_t launched() const { return launched_; }
-  uint64_t completed() const { return completed_; }
-  uint64_t lastCompletionNs() const { return last_completion_ns_; }
-  SimTsg &tsg() const { return *tsg_; }
-
-  // What an image needs of this channel.
-  hw_channel hwChannel() const {
-    hw_channel c{};
-    c.id = id_;
-    c.inst_target = HW_TARGET_VIDMEM;
-    c.userd_target = HW_TARGET_SYSMEM_COHERENT;
-    c.inst_addr = inst_.bus_addr;
-    c.userd_addr = userd_.bus_addr;
-    return c;
-  }
-
-  // Put a kernel in the ring, store GP_PUT and ring. Return: its number, counted from 1.
-  uint64_t launch(const Kernel &kernel) {
-    const uint64_t number = push(kernel);
-    publish();
-    ring();
-    return number;
-  }
-
-  // The steps of launch(), for those who want to get them wrong.
-  uint64_t push(const Kernel &kernel);
-  void publish() { storeUserd(CHIP_USERD_GP_PUT, put_); }
-  void ring();
-
-  // Raw access to what a hostile tenant could write.
-  uint64_t ringVa() const { return va_; }
-  void writeEntry(uint32_t index, uint32_t word0, uint32_t word1);
-  void writeVa(uint64_t va, const void *data, size_t bytes);
-  void setGpPut(uint32_t put) {
-    put_ = put;
-    publish();
-  }
-  uint32_t gpGet() const {
-    uint32_t get;
-    std::memcpy(&get, static_cast<uint8_t *>(userd_.cpu) + CHIP_USERD_GP_GET, sizeof(get));
-    return get;
-  }
-  hw_mem &instMemory() { return inst_; }
-
-  // Keep @depth kernels in flight from now on, topped up at each completion.
-  void saturate(const Kernel &kernel, unsigned depth = 4) {
-    saturate([kernel] { return kernel; }, depth);
-  }
-  void saturate(Source source, unsigned depth = 4) {
-    source_ = std::move(source);
-    depth_ = depth;
-    gap_ns_ = kNoGap;
-    refill();
-  }
-  // Launch one, wait for it, pause for @gap_ns, again.
-  void syncLaunch(const Kernel &kernel, uint64_t gap_ns) {
-    source_ = [kernel] { return kernel; };
-    depth_ = 1;
-    gap_ns_ = gap_ns;
-    refill();
-  }
-  // Launch nothing more; what is in flight stays.
-  void stop() { source_ = nullptr; }
-  // Called at each completion, before the program launches what follows.
-  void onComplete(OnComplete fn) { on_complete_ = std::move(fn); }
-
-  void enable();
-  void disable();
-
- private:
-  friend class SimCard;
-  static constexpr uint64_t kNoGap = ~0ull;
-
-  void refill() {
-    bool any = false;
-    while (source_ && launched_ - completed_ < depth_) {
-      push(source_());
-      any = true;
-    }
-    if (!any) return;
-    publish();
-    ring();
-  }
-  void completedOne(const chip_completion &completion);
-  void storeUserd(uint32_t offset, uint32_t value) {
-    std::memcpy(static_cast<uint8_t *>(userd_.cpu) + offset, &value, sizeof(value));
-  }
-  uint64_t kernelsVa() const { return va_ + entries() * CHIP_GP_ENTRY_BYTES; }
-  uint64_t completionsVa() const { return kernelsVa() + entries() * sizeof(chip_kernel); }
-  uint64_t endVa() const { return completionsVa() + entries() * sizeof(chip_completion); }
-  uint64_t entries() const { return 1ull << ring_log2_; }
-
-  SimCard *card_ = nullptr;
-  SimTsg *tsg_ = nullptr;
-  uint16_t id_ = 0;
-  unsigned ring_log2_ = 0;
-  uint64_t va_ = 0;
-  uint8_t *ring_ = nullptr;  // CPU view of va_
-  hw_mem inst_{}, userd_{};
-  uint32_t put_ = 0;
-  uint64_t launched_ = 0, completed_ = 0, last_completion_ns_ = 0;
-  Source source_;
-  unsigned depth_ = 0;
-  uint64_t gap_ns_ = kNoGap;
-  OnComplete on_complete_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // timers may outlive a channel
-};
-
-// A TSG with its address space. The slice fields are what submit() will write.
-class SimTsg {
- public:
-  static constexpr uint64_t kVaBase = 0x7f'0000'0000ull;
-
-  uint16_t id() const { return id_; }
-  uint32_t runlist() const { return runlist_; }
-  uint64_t pdb() const { return pdb_.bus_addr; }
-  SimChannel &channel(size_t i = 0) { return *channels_.at(i); }
-  size_t channelCount() const { return channels_.size(); }
-  uint64_t sliceNs() const { return (static_cast<uint64_t>(timeout) << scale) * 1024; }
-
-  uint8_t timeout = 128, scale = 3;
-
- private:
-  friend class SimCard;
-  friend class SimChannel;
-
-  uint8_t *at(uint64_t va, uint64_t bytes) {
-    if (va < kVaBase || va - kVaBase >= space_.size() || bytes > space_.size() - (va - kVaBase))
-      return nullptr;
-    return space_.data() + (va - kVaBase);
-  }
-
-  uint16_t id_ = 0;
-  uint32_t runlist_ = 0;
-  hw_mem pdb_{};
-  std::vector<uint8_t> space_;
-  std::vector<std::unique_ptr<SimChannel>> channels_;
 };
 
 class SimCard {
@@ -357,7 +132,7 @@ class SimCard {
   // Off the bus: reads are all ones, writes go nowhere; the chip itself carries on.
   void setLost(bool lost) { lost_ = lost; }
   // The same for code under test; valid as long as the card.
-  hw_io io() { return {&io_ops_, this}; }
+  hw_io io();
 
   // --- memory ---
   SimMemory &memory() { return memory_; }
@@ -497,15 +272,6 @@ class SimCard {
     self(ctx).protocol_errors_.push_back(what);
   }
 
-  // What code under test sees.
-  static constexpr hw_io_ops io_ops_ = {
-      .read32 = [](void *ctx, u32 offset) -> u32 { return self(ctx).read32(offset); },
-      .write32 = [](void *ctx, u32 offset, u32 value) { self(ctx).write32(offset, value); },
-      .now_ns = [](void *ctx) -> u64 { return self(ctx).nowNs(); },
-      .wait_ns = [](void *ctx, u64 ns) { self(ctx).advanceBy(ns); },
-      .flush = [](void *, const hw_mem *) {},
-  };
-
   SimOptions options_;
   SimMemory memory_;
   chip *chip_ = nullptr;
@@ -580,6 +346,17 @@ inline void SimChannel::completedOne(const chip_completion &completion) {
 }
 
 // --- SimCard ---
+
+inline hw_io SimCard::io() {
+  static constexpr hw_io_ops ops = {
+      .read32 = [](void *ctx, u32 offset) -> u32 { return self(ctx).read32(offset); },
+      .write32 = [](void *ctx, u32 offset, u32 value) { self(ctx).write32(offset, value); },
+      .now_ns = [](void *ctx) -> u64 { return self(ctx).nowNs(); },
+      .wait_ns = [](void *ctx, u64 ns) { self(ctx).advanceBy(ns); },
+      .flush = [](void *, const hw_mem *) {},
+  };
+  return {&ops, this};
+}
 
 inline std::unique_ptr<SimChannel> SimCard::createChannel(SimTsg &tsg, uint64_t va,
                                                           unsigned ring_log2) {

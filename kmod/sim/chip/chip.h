@@ -7,6 +7,11 @@
  * call carries the time "now", and the model first brings itself there through exact event
  * times. So results never depend on how often it is looked at.
  *
+ * Memory is read when the model passes the moment of reading, so a host that stores into memory
+ * the chip may read (list, USERD, ring) brings the chip to its own time first, chip_advance(), if
+ * the store must not be seen by what lies before it. Where the host cannot (a tenant's own stores
+ * in the kernel), the error is at most the time since the last call: keep to chip_next_event_ns().
+ *
  * The caller serialises all calls on one chip and passes a "now" that never goes back.
  * No call sleeps or allocates except create and destroy.
  */
@@ -122,6 +127,7 @@ void chip_advance(struct chip *chip, u64 now_ns);
 /**
  * chip_next_event_ns() - when something a program can see without reading a register happens
  * next (a completion or a USERD write-back), if nobody intervenes. A host sets its timer by it.
+ * It is never later than that, but may be earlier (a slice ends, say): advance and ask again.
  * Return: an absolute time, U64_MAX = nothing.
  */
 u64 chip_next_event_ns(const struct chip *chip);
