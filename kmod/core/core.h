@@ -91,10 +91,12 @@
  * V = integral of d(delivered) / (sum of phi of the busy), entitled = phi_i * (V - V at joining):
  * O(1) a look. A newcomer or waker joins at the present V with lag 0; sleepers forget. Since the
  * last correction a tenant busy all the time may be off by (R) with e = 0 and by 3 sigma of the
- * ledger; what is beyond becomes trim: T_i * (1 + trim), at most 10 %, at most once a second.
+ * ledger; beyond twice that it is corrected: T_i * (1 + trim), at most 10 %, at most once a second.
  *
- * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (two heaps). A plan is
- * O(n) and is made at most every max(5 ms, C/4).
+ * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (two heaps). Periods of
+ * many owners may end at once: each pick refills two at most of either heap, shortest periods
+ * first; more than two windows never begin in one turn. A plan is O(n) and is made at most every
+ * max(5 ms, C/4).
  */
 #ifndef QGPU_CORE_H
 #define QGPU_CORE_H
@@ -234,7 +236,7 @@ struct core_tenant {
 	struct core_phase phase;
 };
 
-/* A binary heap of tenants, earliest deadline on top, ties by index. */
+/* A binary heap of tenants, earliest deadline on top, ties by shortest period, then index. */
 struct core_heap {
 	struct core_tenant **at;
 	u32 count;

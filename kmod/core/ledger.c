@@ -112,11 +112,18 @@ static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	core_pick_idle(core, tenant, now_ns);
 }
 
+/* Does a plan depend on whether it is awake? Under fixed-share only beside others of its tenant. */
+static bool plan_depends(const struct core *core, const struct core_tsg *tsg)
+{
+	return core->policy == CORE_BURST_SHARE ||
+	       (core->policy == CORE_FIXED_SHARE && tsg->tenant->listed_count > 1);
+}
+
 static void wake(struct core *core, struct core_tsg *tsg)
 {
 	tsg->awake = true;
 	core->awake_tsgs++;
-	core->dirty = true;
+	core->dirty |= plan_depends(core, tsg);
 	if (!tsg->tenant->awake_count++) {
 		core->awake_tenants++;
 		tsg->tenant->lag_ns = 0;
@@ -129,7 +136,7 @@ static void fall_asleep(struct core *core, struct core_tsg *tsg)
 {
 	tsg->awake = false;
 	core->awake_tsgs--;
-	core->dirty = true;
+	core->dirty |= plan_depends(core, tsg);
 	if (!--tsg->tenant->awake_count) {
 		core->awake_tenants--;
 		tsg->tenant->lag_ns = 0;
@@ -302,7 +309,8 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 	off_ns = (u64)(tenant->due_lag_ns < 0 ? -tenant->due_lag_ns : tenant->due_lag_ns);
 	sure_ns = env_mul_div(cycle_ns, spread_ppm, CORE_PPM) +
 		  3000 * root(tenant->var_us2 - tenant->due_var_us2);
-	if (off_ns <= sure_ns)
+	/* Twice what may be chance: then nearly all of it is not, and nobody is corrected in vain. */
+	if (off_ns <= 2 * sure_ns)
 		return false;
 	entitled_ns = tenant->run_ns - tenant->due_run_ns + (u64)max(tenant->due_lag_ns, 0ll);
 	off_ns = min(env_mul_div(off_ns, CORE_PPM, max(entitled_ns, 1ull)),

@@ -7,13 +7,18 @@
 
 /* A window whose owner has less than this left is over: a turn costs more. */
 #define WINDOW_RESIDUE_NS 5000
+/* Owners whose period ended, refilled in one go; the others follow at the next turns. */
+#define REFILLS 2u
 
 /* ---- heaps: O(log n), no allocation ---- */
 
 static bool before(const struct core_tenant *a, const struct core_tenant *b)
 {
-	return a->deadline_ns < b->deadline_ns ||
-	       (a->deadline_ns == b->deadline_ns && a->index < b->index);
+	if (a->deadline_ns != b->deadline_ns)
+		return a->deadline_ns < b->deadline_ns;
+	if (a->period_ns != b->period_ns)
+		return a->period_ns < b->period_ns;
+	return a->index < b->index;
 }
 
 static void heap_put(struct core_heap *heap, u32 at, struct core_tenant *tenant)
@@ -182,8 +187,11 @@ void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 form
 static void refill(struct core *core, u64 now_ns)
 {
 	struct core_tenant *tenant;
+	u32 n;
 
-	while (core->waiting.count && core->waiting.at[0]->period_end_ns <= now_ns) {
+	for (n = 0; n < REFILLS && core->waiting.count; n++) {
+		if (core->waiting.at[0]->period_end_ns > now_ns)
+			break;
 		tenant = core->waiting.at[0];
 		heap_remove(&core->waiting, tenant);
 		roll(tenant, now_ns, CORE_CARRY_PERIODS);
@@ -192,7 +200,9 @@ static void refill(struct core *core, u64 now_ns)
 		queue(core, tenant, now_ns);
 	}
 	/* A missed period makes its owner overdue, so the order among the ready may change. */
-	while (core->ready.count && core->ready.at[0]->period_end_ns <= now_ns) {
+	for (n = 0; n < REFILLS && core->ready.count; n++) {
+		if (core->ready.at[0]->period_end_ns > now_ns)
+			break;
 		tenant = core->ready.at[0];
 		heap_remove(&core->ready, tenant);
 		roll(tenant, now_ns, CORE_CARRY_PERIODS);
@@ -272,7 +282,8 @@ static void pick_exclusive(struct core *core, u64 now_ns)
 	if (kind == CORE_WINDOW_QUIET && !core->ready.count)
 		return;
 	close_window(core, now_ns);
-	refill(core, now_ns);
+	if (!core->ready.count)
+		refill(core, now_ns);
 	if (!core->ready.count) {
 		open_window(core, CORE_WINDOW_QUIET, NULL, now_ns);
 		core->stale = true;

@@ -47,7 +47,9 @@ TEST_P(FixedShare, GivesEachItsQuotaOfWallTimeAndBillsIt) {
                                               static_cast<double>(now.run_ns) +
                                           20e3);
     // The worst source since the start, when all began to run in one image before they were known.
-    if (row.percent.size() == 1) EXPECT_EQ(now.source, CORE_BY_WINDOW);
+    if (row.percent.size() == 1) {
+      EXPECT_EQ(now.source, CORE_BY_WINDOW);
+    }
     EXPECT_EQ(now.overruns, 0u);
   }
   EXPECT_TRUE(world.card().protocolErrors().empty());

@@ -278,6 +278,7 @@ class World {
   }
 
   fakes::SimCard &card() { return card_; }
+  hw &hardware() { return hw_; }
   turn *scheduler() { return turn_; }
   WorldTenant &tenant(size_t i) { return *tenants_.at(i); }
   size_t tenantCount() const { return tenants_.size(); }
