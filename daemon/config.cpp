@@ -83,6 +83,9 @@ class Reader {
       else
         problem(line, name, "unknown key; known here: daemon, card, tenant");
     }
+    // A table's keys come sorted by name; what counts is where they stand.
+    std::stable_sort(outcome_.ir.tenants.begin(), outcome_.ir.tenants.end(),
+                     [](const TenantEntry &a, const TenantEntry &b) { return a.line < b.line; });
     checkDuplicates();
     std::stable_sort(
         outcome_.problems.begin(), outcome_.problems.end(),

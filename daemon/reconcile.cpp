@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "netlink/message.hpp"
-
 namespace qgpu {
 
 namespace {
 
-// A nest of a netlink attribute holds 65,535 bytes.
-constexpr size_t kPlanBytesMax = 60'000;
-// 1,024 tenants with all their cgroups are about 12 messages; each may find a stale generation.
-constexpr int kPassesMax = 64;
+// Each pass may find that somebody else replaced the plan meanwhile.
+constexpr int kPassesMax = 16;
 
 bool isPermanent(const TenantStatus &tenant) {
   return tenant.id == QGPU_TENANT_NOBODY || tenant.id == QGPU_TENANT_DEFAULT;
@@ -47,70 +43,6 @@ bool changeTenant(TenantChange &out, const TenantSettings &wanted, const TenantS
   return differs;
 }
 
-// Order of sending: 0 = removal, 1 = gives room or cgroups back, 2 = the rest.
-int rank(const TenantChange &change, const CardSnapshot &observed) {
-  if (change.remove) return 0;
-  const TenantStatus *now = findTenant(observed, change.name);
-  if (!now) return 2;
-  bool less = change.guarantee_ppm && *change.guarantee_ppm < now->asked.guarantee_ppm;
-  bool more = change.guarantee_ppm && *change.guarantee_ppm > now->asked.guarantee_ppm;
-  bool gives_cgroup =
-      change.cgroups && !std::includes(change.cgroups->begin(), change.cgroups->end(),
-                                       now->asked.cgroups.begin(), now->asked.cgroups.end());
-  return (less || gives_cgroup) && !more ? 1 : 2;
-}
-
-}  // namespace
-
-namespace {
-
-// The whole difference, in the order of sending.
-PlanChange wholeDiff(const DesiredCard &desired, const CardSnapshot &observed,
-                     std::optional<uint64_t> cycle_in_force) {
-  PlanChange plan;
-  plan.card_index = observed.info.index;
-  plan.generation = observed.info.generation;
-  if (observed.info.policy != desired.policy) plan.policy = desired.policy;
-  if (cycle_in_force != desired.cycle_ns) plan.cycle_ns = desired.cycle_ns;
-
-  std::vector<TenantChange> changes;
-  for (const TenantStatus &tenant : observed.tenants) {
-    if (isPermanent(tenant)) continue;
-    bool wanted = std::any_of(desired.tenants.begin(), desired.tenants.end(),
-                              [&](const DesiredTenant &d) { return d.name == tenant.name; });
-    if (wanted) continue;
-    TenantChange removal;
-    removal.name = tenant.name;
-    removal.remove = true;
-    changes.push_back(std::move(removal));
-  }
-  for (const DesiredTenant &tenant : desired.tenants) {
-    const TenantStatus *now = findTenant(observed, tenant.name);
-    TenantChange change;
-    change.name = tenant.name;
-    bool differs = changeTenant(change, tenant.settings, now ? now->asked : TenantSettings{});
-    // One that does not exist is created even with nothing but defaults.
-    if (differs || (!now && tenant.name != "default")) changes.push_back(std::move(change));
-  }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [&](const TenantChange &a, const TenantChange &b) {
-                     return rank(a, observed) < rank(b, observed);
-                   });
-  plan.tenants = std::move(changes);
-  return plan;
-}
-
-void cutToOneMessage(PlanChange &plan) {
-  size_t bytes = 0;
-  size_t fitting = 0;
-  while (fitting < plan.tenants.size()) {
-    bytes += netlink::planBytes(plan.tenants[fitting]);
-    if (bytes > kPlanBytesMax) break;
-    ++fitting;
-  }
-  plan.tenants.resize(fitting);
-}
-
 size_t sizeOf(const PlanChange &plan) {
   return plan.tenants.size() + (plan.policy ? 1 : 0) + (plan.cycle_ns ? 1 : 0);
 }
@@ -119,8 +51,30 @@ size_t sizeOf(const PlanChange &plan) {
 
 PlanChange diff(const DesiredCard &desired, const CardSnapshot &observed,
                 std::optional<uint64_t> cycle_in_force) {
-  PlanChange plan = wholeDiff(desired, observed, cycle_in_force);
-  cutToOneMessage(plan);
+  PlanChange plan;
+  plan.card_index = observed.info.index;
+  plan.generation = observed.info.generation;
+  if (observed.info.policy != desired.policy) plan.policy = desired.policy;
+  if (cycle_in_force != desired.cycle_ns) plan.cycle_ns = desired.cycle_ns;
+
+  for (const TenantStatus &tenant : observed.tenants) {
+    if (isPermanent(tenant)) continue;
+    bool wanted = std::any_of(desired.tenants.begin(), desired.tenants.end(),
+                              [&](const DesiredTenant &d) { return d.name == tenant.name; });
+    if (wanted) continue;
+    TenantChange removal;
+    removal.name = tenant.name;
+    removal.remove = true;
+    plan.tenants.push_back(std::move(removal));
+  }
+  for (const DesiredTenant &tenant : desired.tenants) {
+    const TenantStatus *now = findTenant(observed, tenant.name);
+    TenantChange change;
+    change.name = tenant.name;
+    bool differs = changeTenant(change, tenant.settings, now ? now->asked : TenantSettings{});
+    // One that does not exist is created even with nothing but defaults.
+    if (differs || (!now && tenant.name != "default")) plan.tenants.push_back(std::move(change));
+  }
   return plan;
 }
 
@@ -199,13 +153,12 @@ Result<void> Reconciler::convergeCard(const DesiredCard &desired) {
     if (auto seen = observe(); !seen) return seen.error();
     const CardSnapshot *card = find(desired.uuid);
     if (!card) return {};  // gone meanwhile
-    PlanChange change = wholeDiff(desired, *card, cycleInForce(*card));
+    PlanChange change = diff(desired, *card, cycleInForce(*card));
     if (change.empty()) return {};
 
     // A card that says yes and does nothing must not be asked for ever.
     if (!was_stale && sizeOf(change) >= least_left && ++passes_without_progress == 2) break;
     least_left = std::min(least_left, sizeOf(change));
-    cutToOneMessage(change);
 
     auto sent = send(change, desired.uuid);
     was_stale = !sent && sent.error().err == ESTALE;

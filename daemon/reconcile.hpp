@@ -16,9 +16,7 @@
 
 namespace qgpu {
 
-// The first part of the difference that fits one message; what gives room (removals, smaller
-// guarantees) comes first, so that a change in several parts is never refused half way for want of
-// it. cycle_in_force: absent = not known. Pure.
+// The whole difference as one transaction. cycle_in_force: absent = not known. Pure.
 PlanChange diff(const DesiredCard &desired, const CardSnapshot &observed,
                 std::optional<uint64_t> cycle_in_force);
 

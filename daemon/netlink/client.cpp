@@ -229,7 +229,7 @@ Result<std::vector<Sample>> Client::samples() {
 
 Result<PlanReply> Client::planSet(const PlanChange &change) {
   if (auto is_ready = ready(); !is_ready) return is_ready.error();
-  Request request(family_.id, QGPU_CMD_PLAN_SET, QGPU_GENL_VERSION, NLM_F_ACK);
+  Request request(family_.id, QGPU_CMD_PLAN_SET, QGPU_GENL_VERSION, NLM_F_ACK, planBytes(change));
   writePlan(request, change);
   auto answers = exchange(request);
   if (!answers) return answers.error();

@@ -16,7 +16,9 @@ namespace qgpu::netlink {
 
 namespace {
 
-constexpr size_t kRequestMax = 192 * 1024;
+constexpr size_t kRequestBytes = 4096;
+// A nest's length is 16 bits wide: a plan of many tenants is several nests of one message.
+constexpr size_t kNestMax = 60'000;
 
 // Attributes of one nest, by type; lengths are checked when they are read.
 class Attributes {
@@ -262,7 +264,10 @@ std::string walk(std::span<const uint8_t> request, uint32_t offset, const Attrib
 }  // namespace
 
 Request::Request(uint16_t family, uint8_t command, uint8_t version, uint16_t flags)
-    : message_(nlmsg_alloc_size(kRequestMax)) {
+    : Request(family, command, version, flags, kRequestBytes) {}
+
+Request::Request(uint16_t family, uint8_t command, uint8_t version, uint16_t flags, size_t bytes)
+    : message_(nlmsg_alloc_size(bytes)) {
   if (!message_ || !genlmsg_put(message_.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family, 0,
                                 NLM_F_REQUEST | flags, command, version))
     overflow_ = true;
@@ -332,37 +337,59 @@ Result<Family> readFamily(const Incoming &incoming, std::string *name) {
   return family;
 }
 
-void writePlan(Request &request, const PlanChange &change) {
-  request.u32(QGPU_A_CARD_INDEX, change.card_index);
-  request.nest(QGPU_A_PLAN, [&] {
-    request.u64(QGPU_A_PLAN_GENERATION, change.generation);
-    if (change.dry_run) request.u32(QGPU_A_PLAN_FLAGS, QGPU_PLAN_DRY_RUN);
-    if (change.policy) request.u32(QGPU_A_PLAN_POLICY, *change.policy);
-    if (change.cycle_ns) request.u64(QGPU_A_PLAN_CYCLE_NS, *change.cycle_ns);
-    for (const TenantChange &tenant : change.tenants) {
-      request.nest(QGPU_A_PLAN_TENANT, [&] {
-        request.string(QGPU_A_TENANT_NAME, tenant.name);
-        if (tenant.remove) request.u32(QGPU_A_TENANT_FLAGS, QGPU_TENANT_REMOVE);
-        if (tenant.weight) request.u32(QGPU_A_TENANT_WEIGHT, *tenant.weight);
-        if (tenant.guarantee_ppm) request.u32(QGPU_A_TENANT_GUARANTEE_PPM, *tenant.guarantee_ppm);
-        if (tenant.ceiling_ppm) request.u32(QGPU_A_TENANT_CEILING_PPM, *tenant.ceiling_ppm);
-        if (tenant.wake_ns) request.u64(QGPU_A_TENANT_WAKE_NS, *tenant.wake_ns);
-        if (tenant.work_class) request.u32(QGPU_A_TENANT_CLASS, *tenant.work_class);
-        if (tenant.hang_ns) request.u64(QGPU_A_TENANT_HANG_NS, *tenant.hang_ns);
-        if (tenant.memory_bytes) request.u64(QGPU_A_TENANT_MEMORY_BYTES, *tenant.memory_bytes);
-        if (tenant.cgroups) {
-          const auto *bytes = reinterpret_cast<const uint8_t *>(tenant.cgroups->data());
-          request.binary(QGPU_A_TENANT_CGROUPS, {bytes, tenant.cgroups->size() * sizeof(uint64_t)});
-        }
-      });
-    }
-  });
+namespace {
+
+void writeTenant(Request &request, const TenantChange &tenant) {
+  request.string(QGPU_A_TENANT_NAME, tenant.name);
+  if (tenant.remove) request.u32(QGPU_A_TENANT_FLAGS, QGPU_TENANT_REMOVE);
+  if (tenant.weight) request.u32(QGPU_A_TENANT_WEIGHT, *tenant.weight);
+  if (tenant.guarantee_ppm) request.u32(QGPU_A_TENANT_GUARANTEE_PPM, *tenant.guarantee_ppm);
+  if (tenant.ceiling_ppm) request.u32(QGPU_A_TENANT_CEILING_PPM, *tenant.ceiling_ppm);
+  if (tenant.wake_ns) request.u64(QGPU_A_TENANT_WAKE_NS, *tenant.wake_ns);
+  if (tenant.work_class) request.u32(QGPU_A_TENANT_CLASS, *tenant.work_class);
+  if (tenant.hang_ns) request.u64(QGPU_A_TENANT_HANG_NS, *tenant.hang_ns);
+  if (tenant.memory_bytes) request.u64(QGPU_A_TENANT_MEMORY_BYTES, *tenant.memory_bytes);
+  if (tenant.cgroups) {
+    const auto *bytes = reinterpret_cast<const uint8_t *>(tenant.cgroups->data());
+    request.binary(QGPU_A_TENANT_CGROUPS, {bytes, tenant.cgroups->size() * sizeof(uint64_t)});
+  }
 }
 
-size_t planBytes(const TenantChange &change) {
-  // Nest, flags and the eight numbers at their widest, the name and the ids.
+// Upper bound of the bytes of one tenant: nest, flags and the eight numbers, the name, the ids.
+size_t tenantBytes(const TenantChange &change) {
   size_t cgroups = change.cgroups ? change.cgroups->size() * sizeof(uint64_t) : 0;
   return 140 + change.name.size() + cgroups;
+}
+
+}  // namespace
+
+size_t planBytes(const PlanChange &change) {
+  size_t bytes = 1024;
+  for (const TenantChange &tenant : change.tenants) bytes += tenantBytes(tenant);
+  // Each further nest has a head of its own.
+  return bytes + bytes / kNestMax * 64;
+}
+
+void writePlan(Request &request, const PlanChange &change) {
+  request.u32(QGPU_A_CARD_INDEX, change.card_index);
+  size_t next = 0;
+  do {
+    request.nest(QGPU_A_PLAN, [&] {
+      if (next == 0) {
+        request.u64(QGPU_A_PLAN_GENERATION, change.generation);
+        if (change.dry_run) request.u32(QGPU_A_PLAN_FLAGS, QGPU_PLAN_DRY_RUN);
+        if (change.policy) request.u32(QGPU_A_PLAN_POLICY, *change.policy);
+        if (change.cycle_ns) request.u64(QGPU_A_PLAN_CYCLE_NS, *change.cycle_ns);
+      }
+      size_t bytes = 0;
+      for (; next < change.tenants.size(); ++next) {
+        const TenantChange &tenant = change.tenants[next];
+        bytes += tenantBytes(tenant);
+        if (bytes > kNestMax) break;
+        request.nest(QGPU_A_PLAN_TENANT, [&] { writeTenant(request, tenant); });
+      }
+    });
+  } while (next < change.tenants.size());
 }
 
 Result<CardInfo> readCard(const Incoming &incoming) {

@@ -21,6 +21,8 @@ class Request {
  public:
   // flags: NLM_F_* besides NLM_F_REQUEST.
   Request(uint16_t family, uint8_t command, uint8_t version, uint16_t flags);
+  // The same with room for so many bytes.
+  Request(uint16_t family, uint8_t command, uint8_t version, uint16_t flags, size_t bytes);
 
   void u32(int attribute, uint32_t value);
   void u64(int attribute, uint64_t value);
@@ -68,8 +70,8 @@ struct Family {
 Result<Family> readFamily(const Incoming &incoming, std::string *name);
 
 void writePlan(Request &request, const PlanChange &change);
-// Upper bound of the bytes that this change takes inside a plan.
-size_t planBytes(const TenantChange &change);
+// Room that a request with this plan needs.
+size_t planBytes(const PlanChange &change);
 
 Result<CardInfo> readCard(const Incoming &incoming);
 struct TenantOfCard {

@@ -16,9 +16,9 @@ namespace qgpu::netlink {
 
 namespace {
 
-constexpr size_t kDatagramMax = 64 * 1024;
-constexpr int kReceiveBuffer = 1024 * 1024;
-constexpr int kSendBuffer = 256 * 1024;
+constexpr int kReceiveBuffer = 2 * 1024 * 1024;
+// A plan of 1,024 tenants with 64 cgroups each is 0.7 MiB and must be one message.
+constexpr int kSendBuffer = 2 * 1024 * 1024;
 
 class SocketWire final : public Wire {
  public:
@@ -43,7 +43,11 @@ class SocketWire final : public Wire {
 
   Result<Bytes> receive() override {
     for (;;) {
-      Bytes buffer(kDatagramMax);
+      // The answer to a large plan is large: its size is asked first (MSG_TRUNC = the real one).
+      ssize_t size = recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return Error{errno, std::string("netlink receive: ") + strerror(errno), ""};
+      Bytes buffer(static_cast<size_t>(size));
       sockaddr_nl sender{};
       iovec part{buffer.data(), buffer.size()};
       msghdr message{};
@@ -58,7 +62,7 @@ class SocketWire final : public Wire {
       }
       if (sender.nl_pid != 0) continue;
       if (message.msg_flags & MSG_TRUNC)
-        return Error{EMSGSIZE, "the kernel sent a netlink datagram over 64 KiB", ""};
+        return Error{EMSGSIZE, "a netlink datagram does not fit", ""};
       buffer.resize(static_cast<size_t>(received));
       return buffer;
     }
@@ -84,7 +88,10 @@ Result<std::unique_ptr<Wire>> openWire(WireKind kind) {
   int rc = nl_connect(sock, NETLINK_GENERIC);
   if (rc < 0)
     return Error{EIO, std::string("cannot open a netlink socket: ") + nl_geterror(rc), ""};
+  // What an unprivileged reader may not have, it does not need.
   nl_socket_set_buffer_size(sock, kReceiveBuffer, kSendBuffer);
+  setsockopt(wire->fd(), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof(kSendBuffer));
+  setsockopt(wire->fd(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof(kReceiveBuffer));
 
   // libnl knows neither option; without EXT_ACK the kernel's sentence never arrives.
   int on = 1;

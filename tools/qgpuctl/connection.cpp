@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "connection.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "snapshot_json.hpp"
+
+namespace qgpu::ctl {
+
+namespace {
+
+constexpr time_t kAnswerSeconds = 20;
+constexpr size_t kAnswerMax = 32 * 1024 * 1024;
+
+}  // namespace
+
+Result<Connection> Connection::open(const std::string &path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path))
+    return Error{ENAMETOOLONG, "the socket's path is too long", path};
+  memcpy(address.sun_path, path.c_str(), path.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return Error{errno, strerror(errno), "socket"};
+  Connection connection(fd);
+  timeval limit{kAnswerSeconds, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  if (connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0) {
+    if (errno == EACCES) return Error{EACCES, "this user may not speak to qgpud", path};
+    return Error{ENOTCONN, std::string("qgpud does not answer: ") + strerror(errno), path};
+  }
+  return connection;
+}
+
+Connection::~Connection() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Connection::Connection(Connection &&other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+
+Result<std::string> Connection::readLine() {
+  for (;;) {
+    if (size_t end = buffer_.find('\n'); end != std::string::npos) {
+      std::string line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 1);
+      return line;
+    }
+    if (buffer_.size() > kAnswerMax) return Error{EMSGSIZE, "qgpud's answer is too long", ""};
+    char chunk[65536];
+    ssize_t got = recv(fd_, chunk, sizeof(chunk), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return Error{ETIMEDOUT, "qgpud did not answer in time", ""};
+    if (got < 0) return Error{errno, strerror(errno), "control socket"};
+    if (got == 0) return Error{ECONNRESET, "qgpud closed the connection", ""};
+    buffer_.append(chunk, static_cast<size_t>(got));
+  }
+}
+
+Result<Json> Connection::ask(const Json &request) {
+  std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (size_t at = 0; at < line.size();) {
+    ssize_t sent = send(fd_, line.data() + at, line.size() - at, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    // A refusal may be waiting although the daemon reads no more.
+    if (sent < 0) break;
+    at += static_cast<size_t>(sent);
+  }
+  return next();
+}
+
+Result<Json> Connection::next() {
+  Result<std::string> line = readLine();
+  if (!line) return line.error();
+  Json answer = Json::parse(*line, nullptr, false);
+  if (!answer.is_object()) return Error{EBADMSG, "qgpud's answer cannot be understood", ""};
+  if (answer.value("ok", true)) {
+    answer.erase("ok");
+    return answer;
+  }
+  Error error{EIO, "refused", ""};
+  if (auto refusal = answer.find("error"); refusal != answer.end() && refusal->is_object()) {
+    error.err = refusal->value("errno", EIO);
+    error.sentence = refusal->value("sentence", "refused");
+    error.item = refusal->value("item", "");
+  }
+  if (error.err <= 0) error.err = EIO;
+  return error;
+}
+
+Result<Json> askDaemon(const std::string &socket, const Json &request) {
+  auto connection = Connection::open(socket);
+  if (!connection) return connection.error();
+  return connection->ask(request);
+}
+
+Result<Json> statusFromKernel(netlink::Client &client) {
+  auto cards = client.cards();
+  if (!cards) return cards.error();
+  auto tenants = client.tenants();
+  if (!tenants) return tenants.error();
+  Json list = Json::array();
+  for (const CardInfo &info : *cards) {
+    CardSnapshot snapshot{info, {}};
+    for (const netlink::TenantOfCard &found : *tenants)
+      if (found.card_index == info.index) snapshot.tenants.push_back(found.tenant);
+    list.push_back(toJson(snapshot, nullptr));
+  }
+  return Json{{"source", "kernel"}, {"cards", list}};
+}
+
+Result<Json> readStatus(const std::string &socket) {
+  auto status = askDaemon(socket, {{"verb", "status"}});
+  if (status) return status;
+  const Error &daemon_error = status.error();
+  if (daemon_error.err != ENOTCONN && daemon_error.err != EACCES && daemon_error.err != ETIMEDOUT &&
+      daemon_error.err != ECONNRESET)
+    return status;
+  auto wire = netlink::openWire(netlink::WireKind::kRequests);
+  if (!wire) return wire.error();
+  netlink::Client client(std::move(*wire));
+  auto from_kernel = statusFromKernel(client);
+  if (!from_kernel)
+    return Error{ENOTCONN, daemon_error.sentence + "; " + from_kernel.error().sentence,
+                 daemon_error.item};
+  std::fprintf(stderr, "%s: read from the kernel directly\n", daemon_error.sentence.c_str());
+  return from_kernel;
+}
+
+}  // namespace qgpu::ctl

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+// qgpuctl: the verbs, one file each, and what an error is as an exit code.
+#include <cstdio>
+
+#include "verb.hpp"
+
+int main(int argc, char **argv) {
+  using namespace qgpu::ctl;
+  CLI::App app{"qgpuctl: shows and changes how this machine's GPUs are shared"};
+  Context context;
+  app.add_option("--socket", context.socket, "qgpud's control socket")->capture_default_str();
+  app.require_subcommand(1);
+  app.footer("exit codes: docs/qgpuctl.md");
+  addStatus(app, context);
+  addTenant(app, context);
+  addPolicy(app, context);
+  addEvents(app, context);
+  addRun(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "qgpuctl: %s\n", error.what());
+    return kExitFailed;
+  }
+  return context.exit_code;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+// qgpuctl policy CARD POLICY
+#include <cstdio>
+#include <memory>
+
+#include "connection.hpp"
+#include "screen.hpp"
+#include "verb.hpp"
+
+namespace qgpu::ctl {
+
+void addPolicy(CLI::App &app, Context &context) {
+  struct Options {
+    std::string card;
+    std::string policy;
+    bool dry_run = false;
+  };
+  auto *verb = app.add_subcommand(
+      "policy", "change a card's policy now; the file's own policy ends the change");
+  auto options = std::make_shared<Options>();
+  verb->add_option("CARD", options->card, "uuid or index")->required();
+  verb->add_option("POLICY", options->policy, "best-effort, fixed-share or burst-share")
+      ->required();
+  verb->add_flag("--dry-run", options->dry_run, "check and compute, change nothing");
+  verb->callback([&context, options] {
+    Json request = {{"verb", "policy-set"}, {"card", options->card}, {"policy", options->policy}};
+    if (options->dry_run) request["dry_run"] = true;
+    auto outcome = askDaemon(context.socket, request);
+    if (!outcome) {
+      context.exit_code = complain(outcome.error());
+      return;
+    }
+    std::fputs(outcomeText(*outcome, options->dry_run).c_str(), stdout);
+  });
+}
+
+}  // namespace qgpu::ctl

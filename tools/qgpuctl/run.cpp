@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+// qgpuctl run --tenant NAME -- CMD: fails closed. The command starts only as a member of a tenant
+// whose share the daemon and every card have confirmed.
+#include "run.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "verb.hpp"
+
+namespace qgpu::ctl {
+
+namespace {
+
+Result<void> makeFolders(const std::string &root, const std::string &path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    std::string folder = root + path.substr(0, end);
+    if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+      return Error{errno, std::string("cannot make the cgroup: ") + strerror(errno), folder};
+    if (end == std::string::npos) return {};
+  }
+}
+
+Result<void> enter(const std::string &folder) {
+  std::string procs = folder + "/cgroup.procs";
+  int fd = open(procs.c_str(), O_WRONLY | O_CLOEXEC);
+  bool joined = fd >= 0 && write(fd, "0", 1) == 1;
+  int err = errno;
+  if (fd >= 0) close(fd);
+  if (joined) return {};
+  return Error{err, std::string("cannot join the cgroup: ") + strerror(err), procs};
+}
+
+}  // namespace
+
+Result<void> joinTenant(Connection &connection, const std::string &tenant) {
+  auto place = connection.ask({{"verb", "place"}, {"tenant", tenant}});
+  if (!place) return place.error();
+  std::string root = place->value("root", "");
+  std::string cgroup = place->value("cgroup", "");
+  if (root.empty() || cgroup.empty() || cgroup.front() != '/')
+    return Error{EBADMSG, "qgpud did not say where the tenant's cgroup is", tenant};
+  if (auto made = makeFolders(root, cgroup); !made) return made.error();
+  auto ensured = connection.ask({{"verb", "ensure"}, {"tenant", tenant}, {"cgroup", cgroup}});
+  if (!ensured) return ensured.error();
+  return enter(root + cgroup);
+}
+
+void addRun(CLI::App &app, Context &context) {
+  struct Options {
+    std::string tenant;
+    std::vector<std::string> command;
+  };
+  auto *verb = app.add_subcommand("run", "start a command as a tenant, or not at all");
+  auto options = std::make_shared<Options>();
+  verb->add_option("--tenant", options->tenant, "a tenant of the configuration")->required();
+  verb->add_option("CMD", options->command, "the command and its arguments, after --")->required();
+  verb->callback([&context, options] {
+    auto connection = Connection::open(context.socket);
+    Result<void> joined =
+        connection ? joinTenant(*connection, options->tenant) : Result<void>(connection.error());
+    if (!joined) {
+      complain(joined.error());
+      std::fprintf(stderr, "qgpuctl: not started: its share could not be enforced\n");
+      context.exit_code = kExitNotStarted;
+      return;
+    }
+    std::vector<char *> arguments;
+    for (std::string &argument : options->command) arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    int err = errno;
+    std::fprintf(stderr, "qgpuctl: %s: %s\n", arguments[0], strerror(err));
+    context.exit_code = err == ENOENT ? kExitNoCommand : kExitNotExecutable;
+  });
+}
+
+}  // namespace qgpu::ctl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+// How numbers and tables look; no input, no output.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace qgpu::ctl {
+
+// "33.3 %"
+std::string percent(uint64_t ppm);
+// "26.7 ms", "512.0 us"; "-" for 0
+std::string duration(uint64_t ns);
+
+// Columns as wide as needed, the first to the left, the others to the right, two blanks between.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string text(const std::string &indent) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// One card of a status with its tenants.
+std::string cardText(const nlohmann::json &card);
+std::string statusText(const nlohmann::json &status);
+// One event as a line.
+std::string eventText(const nlohmann::json &event);
+// The answer to a change: what each card made of it.
+std::string outcomeText(const nlohmann::json &outcome, bool dry_run);
+
+}  // namespace qgpu::ctl

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+// What every verb has in common: where the daemon is, and how an outcome becomes an exit code. Each
+// verb is one file that adds its subcommand to the application.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "result.hpp"
+
+namespace qgpu::ctl {
+
+// docs/qgpuctl.md has the table for people.
+enum ExitCode {
+  kExitOk = 0,
+  kExitFailed = 1,
+  kExitUsage = 2,
+  kExitRefused = 3,  // understood and refused; nothing changed
+  kExitNotPermitted = 4,
+  kExitUnreachable = 5,  // neither daemon nor driver answers, or the daemon a change needs does not
+  kExitNotFound = 6,     // no such tenant or card
+  kExitNotStarted = 125,  // run: the shares could not be enforced, the command was not started
+  kExitNotExecutable = 126,
+  kExitNoCommand = 127,
+};
+
+struct Context {
+  std::string socket = "/run/qgpu/qgpud.sock";
+  int exit_code = kExitOk;  // set by the verb that ran
+};
+
+int exitCodeOf(const Error &error);
+// Says it on stderr and gives the code.
+int complain(const Error &error);
+
+void addStatus(CLI::App &app, Context &context);
+void addTenant(CLI::App &app, Context &context);
+void addPolicy(CLI::App &app, Context &context);
+void addEvents(CLI::App &app, Context &context);
+void addRun(CLI::App &app, Context &context);
+
+}  // namespace qgpu::ctl
