@@ -102,9 +102,9 @@ class CardCompiler {
  private:
   void problem(int line, std::string key, std::string reason, int err = EINVAL) {
     ConfigProblem found{config_.file, line, std::move(key), std::move(reason), err};
-    // The same sentence for every card of "all" is one problem.
+    // One mistake in one line is one problem, however many cards it concerns.
     for (const ConfigProblem &known : problems_)
-      if (known.text() == found.text()) return;
+      if (known.line == found.line && known.key == found.key) return;
     problems_.push_back(std::move(found));
   }
 

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "config.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/qgpu.h>
+#include <sys/stat.h>
+
+#include "fakes/seed.hpp"
+#include "fakes/temp_folder.hpp"
+
+namespace qgpu {
+namespace {
+
+std::string problemsOf(const std::string &text) {
+  std::string all;
+  for (const ConfigProblem &problem : parseConfig(text, "f").problems) all += problem.text() + "\n";
+  return all;
+}
+
+constexpr const char *kTwoTenants = R"([[card]]
+match = "all"
+[tenant.a]
+cgroup = "/qgpu/a"
+weight = 200
+[tenant.b]
+cgroup = ["/qgpu/b", "/kubepods/*/b"]
+guarantee = 33.3
+[tenant.b.card.0]
+guarantee = 50
+)";
+
+TEST(Config, ReadsCardsTenantsAndOverrides) {
+  ConfigOutcome outcome = parseConfig(kTwoTenants, "f");
+  ASSERT_TRUE(outcome.problems.empty()) << outcome.problems[0].text();
+  ASSERT_EQ(outcome.ir.cards.size(), 1u);
+  EXPECT_EQ(outcome.ir.cards[0].match, "all");
+  EXPECT_EQ(outcome.ir.cards[0].policy.value, QGPU_POLICY_BURST_SHARE);
+  const TenantEntry *a = outcome.ir.findTenant("a");
+  const TenantEntry *b = outcome.ir.findTenant("b");
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->numbers.weight->value, 200u);
+  EXPECT_EQ(b->numbers.guarantee_tenths->value, 333u);
+  EXPECT_EQ(b->numbers.guarantee_tenths->line, 8);
+  ASSERT_EQ(b->cards.size(), 1u);
+  EXPECT_EQ(b->cards[0].selector, "0");
+  EXPECT_EQ(b->cards[0].numbers.guarantee_tenths->value, 500u);
+  EXPECT_TRUE(b->cgroups[1].glob);
+}
+
+TEST(Config, ShippedExamplesAreRight) {
+  for (const char *name : {"two-tenants.toml", "qgpud.toml"}) {
+    ConfigOutcome outcome = loadConfig(std::string(QGPU_SOURCE_DIR "/examples/") + name);
+    EXPECT_TRUE(outcome.problems.empty()) << outcome.problems[0].text();
+  }
+}
+
+TEST(Config, TenantWithoutExactPathGetsAHome) {
+  ConfigOutcome outcome =
+      parseConfig("[tenant.a]\n[tenant.b]\ncgroup=\"/x/*\"\n[tenant.c]\ncgroup=\"/y\"\n", "f");
+  ASSERT_TRUE(outcome.problems.empty());
+  EXPECT_EQ(outcome.ir.findTenant("a")->homeCgroup(), "/qgpu/a");
+  EXPECT_EQ(outcome.ir.findTenant("b")->homeCgroup(), "/qgpu/b");
+  EXPECT_EQ(outcome.ir.findTenant("c")->homeCgroup(), "/y");
+}
+
+struct Refusal {
+  const char *text;
+  const char *problem;
+};
+
+class ConfigRefuses : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(ConfigRefuses, NamingFileLineKeyAndReason) {
+  EXPECT_EQ(problemsOf(GetParam().text), std::string(GetParam().problem) + "\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, ConfigRefuses,
+    ::testing::Values(
+        Refusal{"x = 1\n", "f:1: x: unknown key; known here: daemon, card, tenant"},
+        Refusal{"[daemon]\nsocket = \"run/x\"\n", "f:2: daemon.socket: must be an absolute path"},
+        Refusal{"[daemon]\nlog = \"loud\"\n",
+                "f:2: daemon.log: is \"loud\", must be debug, info, warning or error"},
+        Refusal{"[card]\nmatch = \"all\"\n",
+                "f:1: card: must be written as [[card]], once for each card"},
+        Refusal{"[[card]]\npolicy = \"burst-share\"\n", "f:1: card: has no \"match\""},
+        Refusal{"[[card]]\nmatch = -1\n",
+                "f:2: card.match: must be a card's uuid, its index or \"all\""},
+        Refusal{"[[card]]\nmatch = 0\n[[card]]\nmatch = \"0\"\n",
+                "f:3: card.match: \"0\" stands already in line 1"},
+        Refusal{"[[card]]\nmatch = 0\npolicy = \"fair\"\n",
+                "f:3: card.policy: is \"fair\", must be best-effort, fixed-share or burst-share"},
+        Refusal{"[[card]]\nmatch = 0\npolicy = \"equal-share\"\n",
+                "f:3: card.policy: equal-share is not enforced in this version and is therefore "
+                "refused"},
+        Refusal{"[[card]]\nmatch = 0\ncycle_ms = 0\n",
+                "f:3: card.cycle_ms: is 0, must be 1 to 1000"},
+        Refusal{"[tenant]\na = 1\n", "f:2: tenant.a: must be a table, is an integer"},
+        Refusal{"[tenant.\"a b\"]\n",
+                "f:1: tenant.a b: a tenant's name has 1 to 63 of A-Z a-z 0-9 . _ -"},
+        Refusal{"[tenant.nobody]\n",
+                "f:1: tenant.nobody: this name is taken: nobody owns the kernel's own channels"},
+        Refusal{"[tenant.a]\nweight = 10001\n",
+                "f:2: tenant.a.weight: is 10001, must be 1 to 10000"},
+        Refusal{"[tenant.a]\nweight = \"x\"\n",
+                "f:2: tenant.a.weight: must be an integer, is a string"},
+        Refusal{"[tenant.a]\nguarantee = 100.1\n",
+                "f:2: tenant.a.guarantee: must be 0 to 100 percent"},
+        Refusal{"[tenant.a]\nguarantee = nan\n",
+                "f:2: tenant.a.guarantee: must be 0 to 100 percent"},
+        Refusal{"[tenant.a]\nguarantee = 30.05\n",
+                "f:2: tenant.a.guarantee: must be in steps of 0.1 percent"},
+        Refusal{"[tenant.a]\nceiling = 0\n",
+                "f:2: tenant.a.ceiling: is 0: such a tenant could never run"},
+        Refusal{"[tenant.a]\nmemory = \"8GiB\"\n",
+                "f:2: tenant.a.memory: memory is not enforced in this version and is therefore "
+                "refused"},
+        Refusal{"[tenant.a]\nwake_within = \"2ms\"\n",
+                "f:2: tenant.a.wake_within: wake_within is not enforced in this version and is "
+                "therefore refused"},
+        Refusal{"[tenant.a]\nwake_within = \"soon\"\n",
+                "f:2: tenant.a.wake_within: is \"soon\", must be a time such as \"2ms\" or "
+                "\"500us\""},
+        Refusal{"[tenant.a]\nclass = \"online\"\n",
+                "f:2: tenant.a.class: class = \"online\" is not enforced in this version and is "
+                "therefore refused"},
+        Refusal{"[tenant.a]\nhang_timeout = \"10s\"\n",
+                "f:2: tenant.a.hang_timeout: hang_timeout is not enforced in this version and is "
+                "therefore refused"},
+        Refusal{"[tenant.a]\nlimit = 5\n",
+                "f:2: tenant.a.limit: unknown key; known here: cgroup, weight, guarantee, ceiling, "
+                "wake_within, class, hang_timeout, memory, card"},
+        Refusal{"[tenant.a]\ncgroup = \"x\"\n",
+                "f:2: tenant.a.cgroup: \"x\" must begin with / (the cgroup2 mount is meant)"},
+        Refusal{"[tenant.a]\ncgroup = \"/\"\n",
+                "f:2: tenant.a.cgroup: \"/\" is every process: that is the tenant \"default\""},
+        Refusal{"[tenant.a]\ncgroup = \"/x/../y\"\n",
+                "f:2: tenant.a.cgroup: \"/x/../y\" must not have . or .. as a component"},
+        Refusal{"[tenant.a]\ncgroup = \"/x/\"\n",
+                "f:2: tenant.a.cgroup: \"/x/\" has an empty component (no final / and no //)"},
+        Refusal{"[tenant.a]\ncgroup = []\n",
+                "f:2: tenant.a.cgroup: is empty; leave it out for /qgpu/NAME"},
+        Refusal{"[tenant.a]\n[tenant.b]\ncgroup = \"/qgpu/a\"\n",
+                "f:3: tenant.b.cgroup: \"/qgpu/a\" belongs to tenant \"a\" already"},
+        Refusal{"[tenant.default]\ncgroup = \"/x\"\n",
+                "f:2: tenant.default.cgroup: the tenant \"default\" is whoever no other tenant "
+                "claims: it has no cgroup of its own"}));
+
+TEST(Config, ReportsAllProblemsInTheOrderOfTheirLines) {
+  std::string all = problemsOf("[tenant.b]\nweight = 0\n[tenant.a]\nweight = 0\nclass = 3\n");
+  EXPECT_EQ(all,
+            "f:2: tenant.b.weight: is 0, must be 1 to 10000\n"
+            "f:4: tenant.a.weight: is 0, must be 1 to 10000\n"
+            "f:5: tenant.a.class: must be a string, is an integer\n");
+}
+
+TEST(Config, TenantsKeepTheFilesOrder) {
+  ConfigOutcome outcome = parseConfig("[tenant.z]\n[tenant.a]\n[tenant.m]\n", "f");
+  ASSERT_EQ(outcome.ir.tenants.size(), 3u);
+  EXPECT_EQ(outcome.ir.tenants[0].name, "z");
+  EXPECT_EQ(outcome.ir.tenants[2].name, "m");
+}
+
+TEST(Config, SyntaxErrorNamesItsLine) {
+  ConfigOutcome outcome = parseConfig("[tenant.a]\nweight = = 3\n", "f");
+  ASSERT_EQ(outcome.problems.size(), 1u);
+  EXPECT_EQ(outcome.problems[0].line, 2);
+}
+
+TEST(Config, SameTableTwiceIsRefused) {
+  EXPECT_FALSE(parseConfig("[tenant.a]\n[tenant.a]\n", "f").problems.empty());
+}
+
+TEST(Config, FingerprintFollowsEveryWordOfTheEntryAndNothingElse) {
+  auto print = [](const std::string &text) {
+    return parseConfig(text, "f").ir.findTenant("a")->fingerprint();
+  };
+  std::string base = print("[tenant.a]\nweight = 5\n");
+  EXPECT_EQ(base, print("# moved\n\n[tenant.b]\n[tenant.a]\nweight = 5\n"));
+  EXPECT_NE(base, print("[tenant.a]\nweight = 6\n"));
+  EXPECT_NE(base, print("[tenant.a]\nweight = 5\nguarantee = 1\n"));
+  EXPECT_NE(base, print("[tenant.a]\nweight = 5\ncgroup = \"/x\"\n"));
+  EXPECT_NE(base, print("[tenant.a]\nweight = 5\n[tenant.a.card.0]\nweight = 5\n"));
+}
+
+TEST(Config, UnreadableFilesAreProblemsNotCrashes) {
+  fakes::TempFolder folder;
+  EXPECT_NE(loadConfig(folder / "absent").problems[0].reason.find("No such file"),
+            std::string::npos);
+  EXPECT_EQ(loadConfig(folder.path()).problems[0].reason, "is not a regular file");
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(loadConfig(folder / "pipe").problems[0].reason, "is not a regular file");
+  folder.write("long", std::string(1100 * 1024, '#'));
+  EXPECT_EQ(loadConfig(folder / "long").problems[0].reason, "is longer than 1 MiB");
+}
+
+TEST(Config, SurvivesMutatedFiles) {
+  QGPU_TRACE_SEED();
+  std::mt19937_64 random(fakes::seed());
+  const std::string base = kTwoTenants;
+  const std::string alphabet = "[]{}=.\"'\\\n#,0123456789abcxyz-_ \t\0\xff\xc3";
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = base;
+    for (uint64_t edits = random() % 8 + 1; edits > 0; --edits) {
+      size_t at = random() % (text.size() + 1);
+      switch (random() % 3) {
+        case 0:
+          text.insert(at, 1, alphabet[random() % alphabet.size()]);
+          break;
+        case 1:
+          text.erase(at, random() % 12);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % (text.size() + 1), random() % 30));
+          break;
+      }
+    }
+    ConfigOutcome outcome = parseConfig(text, "f");
+    for (const ConfigProblem &problem : outcome.problems) {
+      EXPECT_FALSE(problem.reason.empty());
+      EXPECT_GE(problem.line, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qgpu

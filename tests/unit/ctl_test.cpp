@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+// The verbs as a person types them, against a daemon in a thread of its own over a fake card.
+#include <gtest/gtest.h>
+#include <spdlog/sinks/null_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "connection.hpp"
+#include "control.hpp"
+#include "daemon.hpp"
+#include "fakes/fake_clock.hpp"
+#include "fakes/fake_kernel.hpp"
+#include "fakes/temp_folder.hpp"
+#include "run.hpp"
+#include "screen.hpp"
+#include "verb.hpp"
+#include "verbs.hpp"
+
+namespace qgpu::ctl {
+namespace {
+
+class Ctl : public ::testing::Test {
+ protected:
+  Ctl() {
+    kernel.addCard("GPU-0");
+    former_log = spdlog::default_logger();
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::null_sink_mt>()));
+    stop_fd = eventfd(0, EFD_NONBLOCK);
+  }
+
+  ~Ctl() override {
+    stop();
+    close(stop_fd);
+    spdlog::set_default_logger(former_log);
+  }
+
+  void serve(const std::string &config) {
+    daemon.start(parseConfig(config, "f").ir);
+    ASSERT_TRUE(server.listen(socket, ""));
+    loop.add(stop_fd, EPOLLIN, [this](uint32_t) { running = false; });
+    thread = std::thread([this] {
+      while (running) loop.wait();
+    });
+  }
+
+  void stop() {
+    if (!thread.joinable()) return;
+    uint64_t one = 1;
+    (void)!write(stop_fd, &one, sizeof(one));
+    thread.join();
+  }
+
+  // Exit code; stdout and stderr go to out and err.
+  int run(std::vector<std::string> words) {
+    CLI::App app;
+    Context context;
+    context.socket = socket;
+    app.require_subcommand(1);
+    addStatus(app, context);
+    addTenant(app, context);
+    addPolicy(app, context);
+    addEvents(app, context);
+    addRun(app, context);
+    std::reverse(words.begin(), words.end());
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    int code;
+    try {
+      app.parse(words);
+      code = context.exit_code;
+    } catch (const CLI::ParseError &) {
+      code = kExitUsage;
+    }
+    out = ::testing::internal::GetCapturedStdout();
+    err = ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::shared_ptr<spdlog::logger> former_log;
+  fakes::TempFolder folder;
+  fakes::TempFolder tree;
+  fakes::FakeKernel kernel;
+  fakes::FakeCard card{kernel};
+  fakes::FakeClock clock;
+  CgroupTree cgroups{tree.path()};
+  StateFile state_file{folder / "state.json"};
+  Loop loop;
+  Daemon daemon{card, cgroups, state_file, clock};
+  ControlServer server{loop, clock, [this](const Json &request, const Peer &peer) {
+                         return answerRequest(daemon, request, peer);
+                       }};
+  std::string socket = folder / "qgpud.sock";
+  int stop_fd;
+  std::atomic<bool> running = true;
+  std::thread thread;
+  std::string out;
+  std::string err;
+};
+
+constexpr const char *kTwoToOne =
+    "[[card]]\nmatch = \"all\"\n[tenant.a]\nweight = 200\n[tenant.b]\nweight = 100\n"
+    "guarantee = 12.5\n";
+
+TEST_F(Ctl, StatusShowsCardsAndTenantsInTenthsOfAPercent) {
+  kernel.card(0).info.cycle_ns = 40'000'000;
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"status"}), kExitOk) << err;
+  EXPECT_NE(out.find("card 0  GPU-0  Fake T4 (simulated)"), std::string::npos) << out;
+  EXPECT_NE(out.find("policy burst-share, method images, ok, generation 2, cycle 40.0 ms"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("12.5 %"), std::string::npos) << out;
+}
+
+TEST_F(Ctl, StatusJsonIsForPrograms) {
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"status", "--json"}), kExitOk);
+  Json status = Json::parse(out);
+  EXPECT_EQ(status["source"], "qgpud");
+  EXPECT_EQ(status["cards"][0]["tenants"].size(), 3u);
+}
+
+TEST_F(Ctl, SetAppliesMarksAndResets) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "50", "--dry-run"}), kExitOk) << err;
+  EXPECT_NE(out.find("GPU-0: would be"), std::string::npos) << out;
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 200u);
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "50", "--guarantee", "0.1"}), kExitOk) << err;
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 50u);
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.guarantee_ppm, 1000u);
+  EXPECT_EQ(run({"tenant", "list"}), kExitOk);
+  EXPECT_NE(out.find("a*"), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "show", "a"}), kExitOk);
+  EXPECT_NE(out.find("set at run time"), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "reset", "a"}), kExitOk);
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 200u);
+}
+
+TEST_F(Ctl, PolicySwitchesLive) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"policy", "0", "best-effort"}), kExitOk) << err;
+  EXPECT_EQ(kernel.card(0).info.policy, uint32_t{QGPU_POLICY_BEST_EFFORT});
+  EXPECT_EQ(run({"status"}), kExitOk);
+  EXPECT_NE(out.find("policy best-effort* (set at run time)"), std::string::npos) << out;
+}
+
+TEST_F(Ctl, ExitCodesTellWhatWentWrong) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"tenant", "set", "x", "--weight", "5"}), kExitNotFound);
+  EXPECT_EQ(run({"tenant", "show", "x"}), kExitNotFound);
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "0"}), kExitRefused);
+  EXPECT_NE(err.find("ERANGE: must be 1 to 10000 (weight)"), std::string::npos) << err;
+  EXPECT_EQ(run({"tenant", "set", "a", "--guarantee", "90"}), kExitRefused);
+  EXPECT_NE(err.find("102.5 % together"), std::string::npos) << err;
+  EXPECT_EQ(run({"tenant", "set", "a", "--guarantee", "0.05"}), kExitRefused);
+  EXPECT_EQ(run({"policy", "0", "equal-share"}), kExitRefused);
+  EXPECT_EQ(run({"policy", "9", "best-effort"}), kExitNotFound);
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "many"}), kExitUsage);
+  EXPECT_EQ(run({"frobnicate"}), kExitUsage);
+}
+
+TEST_F(Ctl, WithoutADaemonChangesAreUnreachable) {
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "5"}), kExitUnreachable);
+  EXPECT_NE(err.find("qgpud does not answer"), std::string::npos) << err;
+  EXPECT_EQ(run({"run", "--tenant", "a", "--", "true"}), kExitNotStarted);
+}
+
+TEST_F(Ctl, WithoutADaemonTheKernelIsReadDirectly) {
+  netlink::Client client(std::make_unique<fakes::FakeWire>(kernel));
+  auto status = statusFromKernel(client);
+  ASSERT_TRUE(status);
+  EXPECT_EQ((*status)["source"], "kernel");
+  EXPECT_NE(statusText(*status).find("card 0  GPU-0"), std::string::npos);
+}
+
+TEST_F(Ctl, RunFailsClosedWhenNothingEnforces) {
+  kernel.loaded = false;
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"run", "--tenant", "a", "--", "true"}), kExitNotStarted);
+  EXPECT_NE(err.find("not loaded"), std::string::npos) << err;
+  EXPECT_NE(err.find("not started"), std::string::npos) << err;
+  EXPECT_EQ(run({"run", "--tenant", "x", "--", "true"}), kExitNotStarted);
+}
+
+TEST_F(Ctl, JoiningMakesTheCgroupHasItConfirmedAndWritesTheProcess) {
+  serve(kTwoToOne);
+  auto connection = Connection::open(socket);
+  ASSERT_TRUE(connection);
+  // A plain folder has no cgroup.procs: everything up to the last step is done.
+  auto joined = joinTenant(*connection, "a");
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().item, tree.path() + "/qgpu/a/cgroup.procs");
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.cgroups,
+            std::vector<uint64_t>{cgroups.idOf("/qgpu/a")});
+  tree.write("qgpu/a/cgroup.procs", "");
+  ASSERT_TRUE(joinTenant(*connection, "a"));
+  EXPECT_EQ(tree.read("qgpu/a/cgroup.procs"), "0");
+}
+
+TEST_F(Ctl, RunPassesTheCommandsOwnOptionsOn) {
+  CLI::App app;
+  Context context;
+  context.socket = folder / "absent";
+  addRun(app, context);
+  std::vector<std::string> words = {"run", "--tenant", "a", "--", "ls", "-l", "--all", "--"};
+  std::reverse(words.begin(), words.end());
+  ::testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(app.parse(words));
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(context.exit_code, kExitNotStarted);
+}
+
+TEST(Screen, NumbersAreForPeople) {
+  EXPECT_EQ(percent(666'667), "66.7 %");
+  EXPECT_EQ(percent(1000), "0.1 %");
+  EXPECT_EQ(duration(0), "-");
+  EXPECT_EQ(duration(512'000), "512.0 us");
+  EXPECT_EQ(duration(26'700'000), "26.7 ms");
+  EXPECT_EQ(duration(1'500'000'000), "1.5 s");
+}
+
+TEST(Screen, TableAlignsFirstColumnLeftAndTheRestRight) {
+  Table table({"name", "n"});
+  table.add({"a", "100"});
+  EXPECT_EQ(table.text("  "), "  name    n\n  a     100\n");
+}
+
+TEST(Screen, EventsAreOneLine) {
+  EXPECT_EQ(eventText({{"event", "plan"}, {"card", 0}, {"time_ns", 1500000000}, {"generation", 3}}),
+            "    1.500000  card 0  plan  generation 3");
+}
+
+}  // namespace
+}  // namespace qgpu::ctl

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+# qgpud and qgpuctl against a fake kernel, in one binary.
+if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
+  qgpu_add_test(daemon_test
+    SOURCES
+      tests/fakes/fake_kernel.cpp
+      tests/unit/cgroup_test.cpp
+      tests/unit/config_test.cpp
+      tests/unit/control_test.cpp
+      tests/unit/ctl_test.cpp
+      tests/unit/daemon_test.cpp
+      tests/unit/kernel_card_test.cpp
+      tests/unit/metrics_test.cpp
+      tests/unit/policy_test.cpp
+      tests/unit/reconcile_test.cpp
+      tests/unit/state_test.cpp
+    LIBRARIES qgpu_daemon qgpuctl_lib)
+  target_compile_definitions(daemon_test PRIVATE QGPU_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endif()
+
+# The uapi header and the YNL spec must say the same.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  add_test(NAME UapiSpec.SaysTheSameAsTheHeader
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/unit/uapi_spec_test.py
+            ${PROJECT_SOURCE_DIR})
+  set_tests_properties(UapiSpec.SaysTheSameAsTheHeader PROPERTIES SKIP_RETURN_CODE 77)
+endif()

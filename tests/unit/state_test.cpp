@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "state.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/qgpu.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "fakes/seed.hpp"
+#include "fakes/temp_folder.hpp"
+
+namespace qgpu {
+namespace {
+
+State sampleState() {
+  State state;
+  TenantEdit &edit = state.edits.of("a", "GPU-1");
+  edit.weight = 7;
+  edit.guarantee_tenths = 333;
+  edit.basis = "tenant weight=5";
+  state.edits.of("b", "").weight = 1;
+  state.edits.cards.push_back({"GPU-1", QGPU_POLICY_FIXED_SHARE, "card match=all"});
+  state.cycles["GPU-1"] = {5'000'000, true};
+  return state;
+}
+
+TEST(State, WhatIsSavedIsLoaded) {
+  fakes::TempFolder folder;
+  StateFile file(folder / "state.json");
+  ASSERT_TRUE(file.save(sampleState()));
+  StateFile::Loaded loaded = file.load();
+  EXPECT_EQ(loaded.complaint, "");
+  EXPECT_EQ(loaded.state, sampleState());
+  EXPECT_FALSE(std::filesystem::exists(folder / "state.json.new"));
+}
+
+TEST(State, AbsentFileIsAnEmptyStateWithoutComplaint) {
+  fakes::TempFolder folder;
+  StateFile::Loaded loaded = StateFile(folder / "state.json").load();
+  EXPECT_EQ(loaded.complaint, "");
+  EXPECT_EQ(loaded.state, State{});
+}
+
+TEST(State, EverySingleFlippedByteIsNoticedOrMeansTheSame) {
+  QGPU_TRACE_SEED();
+  std::mt19937_64 random(fakes::seed());
+  const std::string good = writeState(sampleState());
+  for (int round = 0; round < 3000; ++round) {
+    std::string bad = good;
+    bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
+    auto state = readState(bad);
+    if (state) EXPECT_EQ(*state, sampleState());
+  }
+}
+
+TEST(State, EveryTruncationIsNoticed) {
+  const std::string good = writeState(sampleState());
+  for (size_t length = 0; length + 2 < good.size(); ++length)
+    EXPECT_FALSE(readState(good.substr(0, length)).ok()) << length;
+}
+
+TEST(State, CorruptFileIsKeptAsideEachTimeUnderANewName) {
+  fakes::TempFolder folder;
+  StateFile file(folder / "state.json");
+  for (int i = 1; i <= 2; ++i) {
+    folder.write("state.json", "rubbish " + std::to_string(i));
+    StateFile::Loaded loaded = file.load();
+    EXPECT_EQ(loaded.state, State{});
+    EXPECT_NE(loaded.complaint.find("state.json.bad-" + std::to_string(i)), std::string::npos);
+    EXPECT_EQ(folder.read("state.json.bad-" + std::to_string(i)), "rubbish " + std::to_string(i));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "state.json"));
+}
+
+TEST(State, NewerVersionIsRefusedByName) {
+  auto state = readState(R"({"version":2,"checksum":"","body":{}})");
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().sentence, "is of version 2, this program knows version 1");
+}
+
+TEST(State, SaveThatFailsLeavesTheFormerFile) {
+  fakes::TempFolder folder;
+  StateFile file(folder / "state.json");
+  ASSERT_TRUE(file.save(sampleState()));
+  // What stands in the way of the fresh file is not followed or overwritten.
+  std::filesystem::create_directory(folder / "state.json.new");
+  auto saved = file.save(State{});
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().item, folder / "state.json");
+  EXPECT_EQ(file.load().state, sampleState());
+}
+
+TEST(State, EditsEndWhenTheirEntryChangesOrGoes) {
+  auto config = [](const std::string &text) { return parseConfig(text, "f").ir; };
+  ConfigIr former = config("[[card]]\nmatch = 0\n[tenant.a]\nweight = 5\n[tenant.b]\n");
+  Edits edits;
+  edits.of("a", "").basis = former.findTenant("a")->fingerprint();
+  edits.of("b", "").basis = former.findTenant("b")->fingerprint();
+  edits.cards.push_back({"GPU-0", QGPU_POLICY_BEST_EFFORT, former.cards[0].fingerprint()});
+
+  Edits same = edits;
+  EXPECT_TRUE(dropOutdated(same, former).empty());
+  EXPECT_EQ(same, edits);
+
+  Edits changed = edits;
+  auto dropped = dropOutdated(changed, config("[[card]]\nmatch = 0\n[tenant.a]\nweight = 6\n"));
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0], "run-time edit of tenant \"a\" ends: its entry in f changed");
+  EXPECT_EQ(dropped[1], "run-time edit of tenant \"b\" ends: its entry in f is gone");
+  EXPECT_EQ(changed.cards.size(), 1u);
+
+  Edits repolicied = edits;
+  dropOutdated(repolicied, config("[[card]]\nmatch = 0\npolicy = \"fixed-share\"\n"));
+  EXPECT_TRUE(repolicied.cards.empty());
+}
+
+}  // namespace
+}  // namespace qgpu
