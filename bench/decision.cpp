@@ -5,7 +5,8 @@
 // 2 ... 1000 tenants of which 30 % change between having work and none all the time, under
 // rotation and under exclusive windows. One decision = a look that charges, one observation of
 // another TSG's work, pick, and the time of the next look. A decision that also makes a plan, O(n)
-// and at most every max(5 ms, C/4), is timed in columns of its own. Reading the clock is in the figures.
+// and at most every max(5 ms, C/4), is timed in columns of its own. Reading the clock is in the
+// figures.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -42,9 +43,7 @@ core_params params() {
   return p;
 }
 
-double nsOf(Clock::duration d) {
-  return std::chrono::duration<double, std::nano>(d).count();
-}
+double nsOf(Clock::duration d) { return std::chrono::duration<double, std::nano>(d).count(); }
 
 double quantile(std::vector<double> &v, double q) {
   if (v.empty()) return 0;
@@ -99,8 +98,12 @@ Result measure(core_policy policy, unsigned n) {
     now = std::max(next, now + 1);
   }
   core_fini(&core);
-  return {quantile(decisions, 0.5), quantile(decisions, 0.99),
-          *std::max_element(decisions.begin(), decisions.end()), quantile(plans, 0.5), quantile(plans, 0.99), plans.size()};
+  return {quantile(decisions, 0.5),
+          quantile(decisions, 0.99),
+          *std::max_element(decisions.begin(), decisions.end()),
+          quantile(plans, 0.5),
+          quantile(plans, 0.99),
+          plans.size()};
 }
 
 }  // namespace
@@ -113,8 +116,8 @@ int main() {
        {std::pair{"burst-share", CORE_BURST_SHARE}, std::pair{"fixed-share", CORE_FIXED_SHARE}})
     for (const unsigned n : {2u, 8u, 32u, 128u, 512u, 1000u}) {
       const Result r = measure(policy, n);
-      std::printf("%-12s %8u %9.0f %9.0f %9.0f %10zu %12.1f %12.1f\n", name, n, r.p50, r.p99, r.max, r.plans,
-                  r.plan_p50 / 1e3, r.plan_p99 / 1e3);
+      std::printf("%-12s %8u %9.0f %9.0f %9.0f %10zu %12.1f %12.1f\n", name, n, r.p50, r.p99, r.max,
+                  r.plans, r.plan_p50 / 1e3, r.plan_p99 / 1e3);
       worst = std::max(worst, r.p99);
     }
   std::printf("decision: worst=%.0f ns\n", worst);

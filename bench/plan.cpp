@@ -47,8 +47,7 @@ struct Result {
 
 Result measure(unsigned tenants) {
   World world({.tsg_max = 256});
-  for (unsigned i = 0; i < tenants; i++)
-    world.addTenant().saturate({.duration_ns = kMilli});
+  for (unsigned i = 0; i < tenants; i++) world.addTenant().saturate({.duration_ns = kMilli});
   world.start();
   world.runFor(kSecond);
 

@@ -352,7 +352,7 @@ struct start {
 /* Continue the rotation where it was cut (core.h, ROUNDS). */
 static struct start where_to_start(const struct turn *turn, u64 now_ns)
 {
-	struct start start = {0, 0};
+	struct start start = { 0, 0 };
 	struct core_phase cut;
 	struct turn_tsg *tsg;
 	u64 slice_ns;

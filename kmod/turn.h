@@ -23,18 +23,18 @@
 #include "hw/hw_ops.h"
 
 struct turn_tsg {
-	u64 serial;                     /* unique for ever on this card */
+	u64 serial; /* unique for ever on this card */
 	u16 tsg_id;
-	u32 list_order;                 /* place in the driver's list; ties by serial */
-	u64 driver_slice_ns;            /* under best-effort the slice it runs with */
+	u32 list_order;	     /* place in the driver's list; ties by serial */
+	u64 driver_slice_ns; /* under best-effort the slice it runs with */
 	u16 channel_count;
 	const struct hw_channel *channels; /* caller's; HW_MAX_TSG_CHANNELS at most */
-	bool listed;                    /* in the driver's list: exists and may be scheduled */
-	bool nobody;                    /* the kernel's or qgpu's own: in every image, never held */
-	struct core_tsg core;           /* its tenant, activity, slice in force */
+	bool listed;			   /* in the driver's list: exists and may be scheduled */
+	bool nobody;	      /* the kernel's or qgpu's own: in every image, never held */
+	struct core_tsg core; /* its tenant, activity, slice in force */
 	/* turn.c's own: */
-	u32 position;                   /* among the TSGs in list order */
-	bool in_slot;                   /* the image in the slot has it */
+	u32 position; /* among the TSGs in list order */
+	bool in_slot; /* the image in the slot has it */
 };
 
 /**

@@ -32,8 +32,7 @@ static enum core_field out_of_range(const struct core_settings *set)
 	if (set->ceiling_ppm < 1 || set->ceiling_ppm > CORE_PPM ||
 	    set->ceiling_ppm < set->guarantee_ppm)
 		return CORE_FIELD_CEILING;
-	if (set->class_ != CORE_NORMAL && set->class_ != CORE_ONLINE &&
-	    set->class_ != CORE_OFFLINE)
+	if (set->class_ != CORE_NORMAL && set->class_ != CORE_ONLINE && set->class_ != CORE_OFFLINE)
 		return CORE_FIELD_CLASS;
 	return CORE_FIELD_NONE;
 }

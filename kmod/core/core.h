@@ -126,10 +126,10 @@ struct core_tenant;
 
 /* What a look found on the engine. */
 enum core_seen {
-	CORE_SEEN_IDLE,   /* nobody computes, nothing is being switched */
+	CORE_SEEN_IDLE,	  /* nobody computes, nothing is being switched */
 	CORE_SEEN_SWITCH, /* save or load: charged to nobody */
 	CORE_SEEN_NOBODY, /* work of a TSG that belongs to no tenant */
-	CORE_SEEN_TSG,    /* a tenant's TSG computes */
+	CORE_SEEN_TSG,	  /* a tenant's TSG computes */
 };
 
 /**

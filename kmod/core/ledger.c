@@ -27,8 +27,7 @@ static void advance_v(struct core *core, u64 delivered_ns)
 static void set_busy_ppm(struct core *core, u32 busy_ppm)
 {
 	core->busy_ppm = busy_ppm;
-	core->busy_recip =
-		busy_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, busy_ppm) : 0;
+	core->busy_recip = busy_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, busy_ppm) : 0;
 }
 
 void core_ledger_busy_sum(struct core *core)
@@ -174,8 +173,7 @@ static void drop_activity(struct core *core, struct core_tsg *tsg, u64 now_ns)
 		fall_asleep(core, tsg);
 }
 
-static void charge(struct core *core, enum core_seen seen, struct core_tenant *tenant,
-		   u64 span_ns)
+static void charge(struct core *core, enum core_seen seen, struct core_tenant *tenant, u64 span_ns)
 {
 	switch (seen) {
 	case CORE_SEEN_IDLE:
@@ -309,12 +307,12 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 	off_ns = (u64)(tenant->due_lag_ns < 0 ? -tenant->due_lag_ns : tenant->due_lag_ns);
 	sure_ns = env_mul_div(cycle_ns, spread_ppm, CORE_PPM) +
 		  3000 * root(tenant->var_us2 - tenant->due_var_us2);
-	/* Twice what may be chance: then nearly all of it is not, and nobody is corrected in vain. */
+	/* Twice what may be chance: then nearly all of it is not, and nobody is corrected in vain.
+	 */
 	if (off_ns <= 2 * sure_ns)
 		return false;
 	entitled_ns = tenant->run_ns - tenant->due_run_ns + (u64)max(tenant->due_lag_ns, 0ll);
-	off_ns = min(env_mul_div(off_ns, CORE_PPM, max(entitled_ns, 1ull)),
-		     (u64)CORE_TRIM_MAX_PPM);
+	off_ns = min(env_mul_div(off_ns, CORE_PPM, max(entitled_ns, 1ull)), (u64)CORE_TRIM_MAX_PPM);
 	trim_ppm = tenant->trim_ppm + (tenant->due_lag_ns < 0 ? -(s32)off_ns : (s32)off_ns);
 	trim_ppm = clamp(trim_ppm, -CORE_TRIM_MAX_PPM, CORE_TRIM_MAX_PPM);
 	core_ledger_restart_due(tenant);

@@ -172,13 +172,13 @@ void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 form
 		begun = env_div(now_ns, tenant->period_ns);
 		tenant->period_end_ns = (begun + 1) * tenant->period_ns;
 		if (!former_budget_ns)
-			tenant->left_ns = (s64)env_mul_div(tenant->budget_ns,
-							   tenant->period_end_ns - now_ns,
-							   tenant->period_ns);
+			tenant->left_ns =
+				(s64)env_mul_div(tenant->budget_ns, tenant->period_end_ns - now_ns,
+						 tenant->period_ns);
 	}
 	if (former_budget_ns && tenant->left_ns > 0)
-		tenant->left_ns = (s64)env_mul_div((u64)tenant->left_ns, tenant->budget_ns,
-						   former_budget_ns);
+		tenant->left_ns =
+			(s64)env_mul_div((u64)tenant->left_ns, tenant->budget_ns, former_budget_ns);
 	roll(tenant, now_ns, CORE_CARRY_PERIODS);
 	if (core_tenant_busy(tenant) && core->window.owner != tenant)
 		queue(core, tenant, now_ns);
@@ -433,8 +433,8 @@ u64 core_next_ns(struct core *core, u64 now_ns)
 	u64 next_ns = next_look(core, now_ns);
 
 	if (core->dirty)
-		next_ns = min(next_ns, core->planned_at_ns +
-					       max(CORE_REPLAN_NS, core->cycle_ns >> 2));
+		next_ns = min(next_ns,
+			      core->planned_at_ns + max(CORE_REPLAN_NS, core->cycle_ns >> 2));
 	if (core->window.kind == CORE_WINDOW_EXCLUSIVE) {
 		next_ns = min(next_ns, window_end(core, now_ns));
 		if (owner_holds(core))

@@ -61,8 +61,7 @@ static void plan_shares(struct core *core)
 	for (i = 0, n = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		core_ledger_settle(core, tenant);
-		tenant->share_ppm =
-			claims_share(core, tenant) ? core->claims[n++].share_ppm : 0;
+		tenant->share_ppm = claims_share(core, tenant) ? core->claims[n++].share_ppm : 0;
 		held = core->policy == CORE_BURST_SHARE && core_tenant_awake(tenant) &&
 		       !tenant->share_ppm;
 		core->stale |= held != tenant->held;
@@ -200,8 +199,7 @@ static void plan_rotation(struct core *core, u64 now_ns)
 
 static u64 period_of(const struct core_tenant *tenant, u64 least_budget_ns)
 {
-	return max(CORE_PERIOD_MIN_NS,
-		   env_div(least_budget_ns * CORE_PPM, tenant->share_ppm));
+	return max(CORE_PERIOD_MIN_NS, env_div(least_budget_ns * CORE_PPM, tenant->share_ppm));
 }
 
 static void plan_windows(struct core *core, u64 now_ns)

@@ -61,18 +61,14 @@ TEST_P(ListChanges, KeepTwoToOneAndStarveNobody) {
   EXPECT_EQ(world.lastError(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ListChanges,
-                         ::testing::Values(Row{"10 us, 10 ms apart", 10 * kMicro, 10 * kMicro,
-                                               10 * kMilli},
-                                           Row{"50 ms, 10 ms apart", 50 * kMilli, 50 * kMilli,
-                                               10 * kMilli},
-                                           Row{"10 us and 50 ms, 10 ms apart", 10 * kMicro,
-                                               50 * kMilli, 10 * kMilli},
-                                           Row{"50 ms and 10 us, 1 ms apart", 50 * kMilli,
-                                               10 * kMicro, 1 * kMilli},
-                                           Row{"10 us, 100 ms apart", 10 * kMicro, 10 * kMicro,
-                                               100 * kMilli}),
-                         [](const auto &info) { return "Row" + std::to_string(info.index); });
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, ListChanges,
+    ::testing::Values(Row{"10 us, 10 ms apart", 10 * kMicro, 10 * kMicro, 10 * kMilli},
+                      Row{"50 ms, 10 ms apart", 50 * kMilli, 50 * kMilli, 10 * kMilli},
+                      Row{"10 us and 50 ms, 10 ms apart", 10 * kMicro, 50 * kMilli, 10 * kMilli},
+                      Row{"50 ms and 10 us, 1 ms apart", 50 * kMilli, 10 * kMicro, 1 * kMilli},
+                      Row{"10 us, 100 ms apart", 10 * kMicro, 10 * kMicro, 100 * kMilli}),
+    [](const auto &info) { return "Row" + std::to_string(info.index); });
 
 // The worst of patterns for a list that always begins with the same entry: changes come faster
 // than a slice lasts.

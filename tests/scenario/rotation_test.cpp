@@ -94,8 +94,7 @@ TEST_P(ManySaturating, KeepTheirSharesInEverySecond) {
   world.runTo(end);
   const Record record = world.record();
   for (size_t i = 0; i < row.weights.size(); i++)
-    EXPECT_LE(
-        record.worstShareError(i, row.shares[i], begin, end, Record::aboutOneSecond()), 0.6)
+    EXPECT_LE(record.worstShareError(i, row.shares[i], begin, end, Record::aboutOneSecond()), 0.6)
         << row.name << ", tenant " << i;
 }
 
@@ -105,10 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         Many{"4:3:2:1", {400, 300, 200, 100}, {}, {0.4, 0.3, 0.2, 0.1}},
         Many{"8 equal", std::vector<uint32_t>(8, 100), {}, std::vector<double>(8, 1 / 8.0)},
         Many{"16 equal", std::vector<uint32_t>(16, 100), {}, std::vector<double>(16, 1 / 16.0)},
-        Many{"guarantee 50 % and weights",
-             {100, 100, 300},
-             {500'000, 0, 0},
-             {0.6, 0.1, 0.3}}),
+        Many{"guarantee 50 % and weights", {100, 100, 300}, {500'000, 0, 0}, {0.6, 0.1, 0.3}}),
     [](const auto &info) { return "Row" + std::to_string(info.index); });
 
 TEST(Rotation, SeveralTsgsOfATenantShareItsPart) {

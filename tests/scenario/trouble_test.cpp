@@ -66,8 +66,7 @@ TEST(Uncuttable, WorkAtAWindowsEndIsCountedChargedAndOutwaited) {
     // In the long run it has its quota: what it overran is deducted.
     EXPECT_NEAR(static_cast<double>(world.chipRunNs(a) - a0) / 20e9, 0.3, 0.01);
     EXPECT_NEAR(static_cast<double>(world.chipRunNs(b) - b0) / 20e9, 0.4, 0.01);
-    EXPECT_LE(std::abs(static_cast<double>(after.run_ns) -
-                       static_cast<double>(world.chipRunNs(a))),
+    EXPECT_LE(std::abs(static_cast<double>(after.run_ns) - static_cast<double>(world.chipRunNs(a))),
               static_cast<double>(after.run_err_ns));
   }
 }

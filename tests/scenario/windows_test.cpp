@@ -21,8 +21,7 @@ TEST_P(FixedShare, GivesEachItsQuotaOfWallTimeAndBillsIt) {
   const Quotas &row = GetParam();
   World world({.policy = CORE_FIXED_SHARE});
   for (const uint32_t percent : row.percent)
-    world.addTenant({.guarantee_ppm = percent * 10'000})
-        .saturate({.duration_ns = row.kernel_ns});
+    world.addTenant({.guarantee_ppm = percent * 10'000}).saturate({.duration_ns = row.kernel_ns});
   world.start();
   world.runFor(kSecond);
   std::vector<uint64_t> ledger, chip;
@@ -43,9 +42,9 @@ TEST_P(FixedShare, GivesEachItsQuotaOfWallTimeAndBillsIt) {
                 100 * static_cast<double>(now.run_err_ns) / billed);
     EXPECT_NEAR(100 * ran / span, row.percent[i], row.percent[i] >= 30 ? 0.3 : 0.1);
     EXPECT_LE(std::abs(billed / ran - 1), 0.002);
-    EXPECT_LE(std::abs(billed - ran), static_cast<double>(now.run_err_ns) * billed /
-                                              static_cast<double>(now.run_ns) +
-                                          20e3);
+    EXPECT_LE(
+        std::abs(billed - ran),
+        static_cast<double>(now.run_err_ns) * billed / static_cast<double>(now.run_ns) + 20e3);
     // The worst source since the start, when all began to run in one image before they were known.
     if (row.percent.size() == 1) {
       EXPECT_EQ(now.source, CORE_BY_WINDOW);

@@ -259,12 +259,21 @@ class World {
 
   Record record() const {
     Record record(tenants_.size());
-    for (const fakes::Ran &ran : card_.records())
-      if (ran.engine == 0 && party_of_[ran.tsg] != SIZE_MAX)
-        record.add(party_of_[ran.tsg], ran.from_ns, ran.to_ns);
+    std::vector<uint64_t> recorded(4096, 0);
+    for (const fakes::Ran &ran : card_.records()) {
+      if (ran.engine != 0 || party_of_[ran.tsg] == SIZE_MAX) continue;
+      record.add(party_of_[ran.tsg], ran.from_ns, ran.to_ns);
+      recorded[ran.tsg] += ran.to_ns - ran.from_ns;
+    }
+    // The model reports a visit when it is over: what runs now is what its totals have beyond.
+    for (const auto &tenant : tenants_)
+      for (const auto &tsg : tenant->tsgs) {
+        const uint64_t missing = card_.runNs(*tsg->sim) - recorded[tsg->sim->id()];
+        if (missing) record.add(tenant->index, card_.nowNs() - missing, card_.nowNs());
+      }
     return record;
   }
-  // What it ran up to now by the chip; the record lacks what is running.
+  // What it ran up to now by the chip.
   uint64_t chipRunNs(const WorldTenant &tenant) const {
     uint64_t ns = 0;
     for (const auto &tsg : tenant.tsgs) ns += card_.runNs(*tsg->sim);

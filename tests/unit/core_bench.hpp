@@ -110,7 +110,7 @@ class Bench {
     core_pick(&core, now);
   }
 
-  struct core core{};
+  struct core core {};
   uint64_t now = 1'000'000'000'000;
   std::vector<std::unique_ptr<Tenant>> tenants;
 };

@@ -75,8 +75,8 @@ TEST(LedgerProperty, ChargesEverythingOnce) {
         before[t] = c.run_ns;
       }
     }
-    uint64_t sum = bench.core.totals.idle_ns + bench.core.totals.switch_ns +
-                   bench.core.totals.nobody_ns;
+    uint64_t sum =
+        bench.core.totals.idle_ns + bench.core.totals.switch_ns + bench.core.totals.nobody_ns;
     for (auto &t : bench.tenants) sum += counters(bench, *t).run_ns;
     ASSERT_EQ(sum, bench.now - start);
   }
@@ -109,9 +109,7 @@ TEST(LedgerProperty, CountersNeverGoBack) {
 struct Truth {
   uint64_t a_ns, b_ns;
   uint64_t cycle() const { return a_ns + b_ns + 2 * kSwitch; }
-  uint64_t runOfA(uint64_t t) const {
-    return t / cycle() * a_ns + std::min(t % cycle(), a_ns);
-  }
+  uint64_t runOfA(uint64_t t) const { return t / cycle() * a_ns + std::min(t % cycle(), a_ns); }
 };
 
 // Slices that are long, near the distance of looks, short, and whole multiples of it: strictly

@@ -45,7 +45,7 @@ class Engine {
   void look() {
     const bool runs = on_ && bench_.now >= on_from_ && busy_[on_->core.index];
     core_look(&bench_.core, bench_.now,
-              runs             ? CORE_SEEN_TSG
+              runs                           ? CORE_SEEN_TSG
               : on_ && bench_.now < on_from_ ? CORE_SEEN_SWITCH
                                              : CORE_SEEN_IDLE,
               runs ? on_->tsgs[0].get() : nullptr);
@@ -200,13 +200,11 @@ TEST(WindowsProperty, KeepTheBoundForRandomMixes) {
       engine.runTo(bench.now + 1 + random() % (7 * kMilli));
       for (size_t i = 0; i < bench.tenants.size(); i++) {
         const core_tenant &t = bench.tenants[i]->core;
-        const double rate =
-            static_cast<double>(t.budget_ns) / static_cast<double>(t.period_ns);
+        const double rate = static_cast<double>(t.budget_ns) / static_cast<double>(t.period_ns);
         const double owed = rate * static_cast<double>(bench.now - from) -
                             static_cast<double>(engine.ran(i) - before[i]);
         // Counted from an arbitrary instant it may be off on either side once.
-        const double bound =
-            2 * rate * static_cast<double>(t.period_ns - t.budget_ns) + 0.3e6;
+        const double bound = 2 * rate * static_cast<double>(t.period_ns - t.budget_ns) + 0.3e6;
         ASSERT_LE(std::abs(owed), bound) << "tenant " << i << " of " << bench.tenants.size();
       }
     }

@@ -35,15 +35,15 @@ std::vector<uint32_t> oneAndOthers(uint32_t one, size_t others) {
 // By hand from core.h at s = 0.1 ms, E = 5 ms.
 INSTANTIATE_TEST_SUITE_P(
     Rows, PlanCycle,
-    ::testing::Values(
-        Cycle{"1:1, loss", {100, 100}, 19.8}, Cycle{"9:1, loss", {900, 100}, 19.8},
-        Cycle{"99:1, loss", {9900, 100}, 19.8},
-        Cycle{"4 equal, smoothness", std::vector<uint32_t>(4, 100), 5 / 0.1875 - 0.4},
-        Cycle{"8 equal, smoothness", std::vector<uint32_t>(8, 100), 5 / 0.109375 - 0.8},
-        Cycle{"16 equal, wait", std::vector<uint32_t>(16, 100), 48.4 / 0.9375},
-        Cycle{"64 equal, wait", std::vector<uint32_t>(64, 100), 43.6 * 64 / 63},
-        Cycle{"50 % and 7, smoothness", oneAndOthers(7, 7), 5 / 0.25 - 0.8},
-        Cycle{"50 % and 15, 95 %", oneAndOthers(15, 15), 19 * 1.6}),
+    ::testing::Values(Cycle{"1:1, loss", {100, 100}, 19.8}, Cycle{"9:1, loss", {900, 100}, 19.8},
+                      Cycle{"99:1, loss", {9900, 100}, 19.8},
+                      Cycle{"4 equal, smoothness", std::vector<uint32_t>(4, 100), 5 / 0.1875 - 0.4},
+                      Cycle{"8 equal, smoothness", std::vector<uint32_t>(8, 100),
+                            5 / 0.109375 - 0.8},
+                      Cycle{"16 equal, wait", std::vector<uint32_t>(16, 100), 48.4 / 0.9375},
+                      Cycle{"64 equal, wait", std::vector<uint32_t>(64, 100), 43.6 * 64 / 63},
+                      Cycle{"50 % and 7, smoothness", oneAndOthers(7, 7), 5 / 0.25 - 0.8},
+                      Cycle{"50 % and 15, 95 %", oneAndOthers(15, 15), 19 * 1.6}),
     [](const auto &info) { return "Row" + std::to_string(info.index); });
 
 TEST(Plan, OfALoneTenantHasAShortCycle) {
