@@ -40,8 +40,9 @@ class Stream {
         kernels++;
         measured.latencies_ns.push_back(time_ns - std::min(time_ns, rung_at_.front()));
       }
+      // Only the end that frees a full queue lets the host begin: else a place was free before.
+      if (rung_at_.size() == options_.depth) place_free_at_ = time_ns;
       rung_at_.pop_front();
-      place_free_at_ = time_ns;
     }
   }
 
