@@ -285,22 +285,19 @@ static void free_images(struct qgpu_card *card)
 			card->sim->ops->mem_free(card->sim, &card->images[i]);
 }
 
-static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
+/* Everything that a card needs before anybody hears of it. */
+static int build_card(struct qgpu_card *card)
 {
-	struct qgpu_sim_device *sim = to_qgpu_sim_device(adev);
-	struct qgpu_card *card;
+	struct qgpu_sim_device *sim = card->sim;
 	u32 i;
 	int err;
 
-	card = new_card(sim);
-	if (!card)
-		return -ENOMEM;
 	err = card->hw.ops->probe(&card->hw);
 	if (!err)
 		err = find_engine(card);
 	if (err) {
-		dev_err(&adev->dev, "qgpu: this is no card that can be shared (error %d)\n", err);
-		goto err_put;
+		dev_err(&sim->adev.dev, "qgpu: no card that can be shared (error %d)\n", err);
+		return err;
 	}
 	for (i = 0; i < ARRAY_SIZE(card->images); i++) {
 		err = sim->ops->mem_alloc(sim, IMAGE_BYTES, &card->images[i]);
@@ -313,48 +310,81 @@ static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_devic
 	err = qgpu_tenants_init(card);
 	if (err)
 		goto err_turn;
-
-	list_card(card);
-	err = qgpu_sched_start(card);
-	if (err)
-		goto err_unlist;
-	auxiliary_set_drvdata(adev, card);
-	mutex_lock(&card->lock);
-	card->running = true;
-	qgpu_event_locked(card, QGPU_EVENT_CARD_ADDED, NULL, NULL);
-	mutex_unlock(&card->lock);
-
-	err = sim->ops->listen(sim, &qgpu_driver_events, card);
-	if (err) {
-		dev_err(&adev->dev, "qgpu: the driver does not report its objects (error %d)\n",
-			err);
-		goto err_stop;
-	}
-	err = sim->ops->take_slot(sim, card->runlist);
-	if (err) {
-		dev_err(&adev->dev, "qgpu: the driver does not hand its runlist over (error %d)\n",
-			err);
-		goto err_unlisten;
-	}
-	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by images\n", card->index, card->name,
-		card->uuid, card->runlist);
 	return 0;
 
-err_unlisten:
-	sim->ops->unlisten(sim);
-err_stop:
-	mutex_lock(&card->lock);
-	card->running = false;
-	mutex_unlock(&card->lock);
-	qgpu_sched_stop(card);
-err_unlist:
-	unlist_card(card);
-	qgpu_tenants_fini(card);
-	flush_work(&card->event_work);
 err_turn:
 	turn_destroy(card->turn);
 err_images:
 	free_images(card);
+	return err;
+}
+
+static void unbuild_card(struct qgpu_card *card)
+{
+	qgpu_tenants_fini(card);
+	flush_work(&card->event_work);
+	turn_destroy(card->turn);
+	free_images(card);
+}
+
+static void set_running(struct qgpu_card *card, bool running)
+{
+	mutex_lock(&card->lock);
+	card->running = running;
+	qgpu_event_locked(card, running ? QGPU_EVENT_CARD_ADDED : QGPU_EVENT_CARD_REMOVED, NULL,
+			  NULL);
+	mutex_unlock(&card->lock);
+}
+
+/* The driver's objects, then its list: from here on the card is scheduled by us. */
+static int take_over(struct qgpu_card *card)
+{
+	struct qgpu_sim_device *sim = card->sim;
+	int err;
+
+	err = sim->ops->listen(sim, &qgpu_driver_events, card);
+	if (err) {
+		dev_err(&sim->adev.dev, "qgpu: the driver does not report its objects (error %d)\n",
+			err);
+		return err;
+	}
+	err = sim->ops->take_slot(sim, card->runlist);
+	if (err) {
+		dev_err(&sim->adev.dev, "qgpu: the driver keeps its runlist (error %d)\n", err);
+		sim->ops->unlisten(sim);
+	}
+	return err;
+}
+
+static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
+{
+	struct qgpu_card *card = new_card(to_qgpu_sim_device(adev));
+	int err;
+
+	if (!card)
+		return -ENOMEM;
+	err = build_card(card);
+	if (err)
+		goto err_put;
+	list_card(card);
+	err = qgpu_sched_start(card);
+	if (err)
+		goto err_unlist;
+	set_running(card, true);
+	err = take_over(card);
+	if (err)
+		goto err_stop;
+	auxiliary_set_drvdata(adev, card);
+	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by images\n", card->index, card->name,
+		card->uuid, card->runlist);
+	return 0;
+
+err_stop:
+	set_running(card, false);
+	qgpu_sched_stop(card);
+err_unlist:
+	unlist_card(card);
+	unbuild_card(card);
 err_put:
 	qgpu_card_put(card);
 	return err;
@@ -366,22 +396,12 @@ static void sim_remove(struct auxiliary_device *adev)
 	struct qgpu_sim_device *sim = card->sim;
 
 	unlist_card(card);
-	mutex_lock(&card->lock);
-	card->running = false;
-	mutex_unlock(&card->lock);
+	set_running(card, false);
 	qgpu_sched_stop(card);
-
 	/* Until this returned the driver may tell us of changes, and they are applied. */
 	sim->ops->give_slot(sim, card->runlist);
 	sim->ops->unlisten(sim);
-
-	qgpu_tenants_fini(card);
-	mutex_lock(&card->lock);
-	qgpu_event_locked(card, QGPU_EVENT_CARD_REMOVED, NULL, NULL);
-	mutex_unlock(&card->lock);
-	flush_work(&card->event_work);
-	turn_destroy(card->turn);
-	free_images(card);
+	unbuild_card(card);
 	pr_info("qgpu: card %u: gone, its driver schedules it again\n", card->index);
 	qgpu_card_put(card);
 }

@@ -3,10 +3,9 @@
  * qgpu.h - objects of qgpu.ko, who may touch them, and what each file offers the others.
  *
  *   main.c       module load and unload
- *   netlink.c    family, policies, requests in       ─┐
- *   dump.c       messages out                         ├─► card_plan.c   one atomic change of a plan
- *   event.c      events: queued under the lock, sent  │
- *                outside it                          ─┘
+ *   netlink.c    family, policies, requests in ──► card_plan.c  one atomic change of a plan
+ *   dump.c       messages out                      bind.c       what is bound by hand
+ *   event.c      events: queued under the lock, sent outside it
  *   card.c       a card's life: bus device, registers, slot, list of cards, state
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
  *   sched.c      a worker and a timer a card: turn_run() and what follows an error
@@ -280,6 +279,8 @@ struct qgpu_plan_change {
 /* Check @change and, unless it is a dry run, bring it about: all or nothing. */
 int qgpu_plan_set_locked(struct qgpu_card *card, struct qgpu_plan_change *change,
 			 struct qgpu_refusal *refusal);
+
+/* ---- bind.c ---- */
 
 /* What becomes @name's: exactly one of the three. @pid is the thread group's. */
 struct qgpu_bind {

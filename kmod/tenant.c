@@ -252,7 +252,7 @@ static int on_tsg_created(void *ctx, const struct qgpu_driver_tsg *made)
 	struct qgpu_tsg *tsg;
 	int err;
 
-	tsg = kzalloc(sizeof(*tsg), GFP_KERNEL);
+	tsg = kzalloc(sizeof(*tsg), GFP_KERNEL_ACCOUNT);
 	if (!tsg)
 		return -ENOMEM;
 	atomic_inc(&qgpu_live);
@@ -267,7 +267,7 @@ static int on_tsg_created(void *ctx, const struct qgpu_driver_tsg *made)
 		remember_opener(tsg, made->opener);
 
 	mutex_lock(&card->lock);
-	err = xa_insert(&card->tsgs, made->serial, tsg, GFP_KERNEL);
+	err = xa_insert(&card->tsgs, made->serial, tsg, GFP_KERNEL_ACCOUNT);
 	if (err)
 		goto err_unlock;
 	tenant = resolve(card, card->cgroups, tsg);
