@@ -41,15 +41,18 @@ struct qgpu_driver_tsg {
  *                 again. The front calls list_changed (without it) first.
  * @channel_created: a channel of the TSG exists; @channel is valid during the call
  * @channel_destroyed: likewise gone
- * @list_changed: the driver's list for @runlist changed: these TSGs, in this order, with the
- *                driver's slices, are what exists and may be scheduled. Called only while qgpu
- *                holds the slot. Returns when no image in the slot holds anything outside.
+ * @slice_changed: the driver wants the TSG to have another slice; list_changed follows when the
+ *                 TSG is in the list
+ * @list_changed: the driver's list for @runlist changed: these TSGs, in this order, are what
+ *                exists and may be scheduled. Called only while qgpu holds the slot. Returns when
+ *                no image in the slot holds anything outside.
  */
 struct qgpu_driver_events {
 	int (*tsg_created)(void *ctx, const struct qgpu_driver_tsg *tsg);
 	void (*tsg_destroyed)(void *ctx, u64 serial);
 	int (*channel_created)(void *ctx, u64 serial, const struct hw_channel *channel);
 	void (*channel_destroyed)(void *ctx, u64 serial, u16 channel_id);
+	void (*slice_changed)(void *ctx, u64 serial, u64 slice_ns);
 	void (*list_changed)(void *ctx, u32 runlist, const u64 *serials, u32 count);
 };
 

@@ -359,6 +359,22 @@ static void on_channel_destroyed(void *ctx, u64 serial, u16 channel_id)
 	mutex_unlock(&card->lock);
 }
 
+/* Only best-effort runs with it; the list that follows brings it to the chip. */
+static void on_slice_changed(void *ctx, u64 serial, u64 slice_ns)
+{
+	struct qgpu_card *card = ctx;
+	struct qgpu_tsg *tsg;
+
+	mutex_lock(&card->lock);
+	tsg = xa_load(&card->tsgs, serial);
+	if (tsg) {
+		tsg->turn.driver_slice_ns = slice_ns;
+		if (tsg->scheduled)
+			turn_list_changed(card->turn);
+	}
+	mutex_unlock(&card->lock);
+}
+
 /* Also how the slot is handed over: the first call comes from within take_slot. */
 static void on_list_changed(void *ctx, u32 runlist, const u64 *serials, u32 count)
 {
@@ -395,6 +411,7 @@ const struct qgpu_driver_events qgpu_driver_events = {
 	.tsg_destroyed = on_tsg_destroyed,
 	.channel_created = on_channel_created,
 	.channel_destroyed = on_channel_destroyed,
+	.slice_changed = on_slice_changed,
 	.list_changed = on_list_changed,
 };
 

@@ -153,6 +153,7 @@ extern const struct qgpu_sim_ops front_sim_ops;
 /* Tell the listener, if there is one. Caller holds host->mutex. */
 int front_tell_tsg_created_locked(struct front_tsg *tsg);
 int front_tell_channel_created_locked(struct front_channel *channel);
+void front_tell_slice_locked(struct front_tsg *tsg);
 /* What the list is, to who holds the slot. Caller holds host->mutex. */
 void front_tell_list_locked(struct front_host *host);
 

@@ -37,6 +37,15 @@ int front_tell_channel_created_locked(struct front_channel *channel)
 	return host->events->channel_created(host->events_ctx, channel->tsg->serial, &told);
 }
 
+void front_tell_slice_locked(struct front_tsg *tsg)
+{
+	struct front_host *host = tsg->host;
+
+	lockdep_assert_held(&host->mutex);
+	if (host->events)
+		host->events->slice_changed(host->events_ctx, tsg->serial, front_tsg_slice_ns(tsg));
+}
+
 void front_tell_list_locked(struct front_host *host)
 {
 	struct front_tsg *tsg;

@@ -279,6 +279,7 @@ u32 front_tsg_set_timeslice(struct front_tsg *tsg, u64 timeslice_us)
 		return RM_INVALID_ARGUMENT;
 	mutex_lock(&tsg->host->mutex);
 	tsg->timeslice_us = timeslice_us;
+	front_tell_slice_locked(tsg);
 	if (tsg->scheduled)
 		front_runlist_publish_locked(tsg->host);
 	mutex_unlock(&tsg->host->mutex);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * saturate KERNEL_US SECONDS [TSGS] - a tenant that always has work: keeps the rings of TSGS TSGs
- * (default 1) full of equal kernels and prints how many completed between the last full second
- * ... once a second "second completed", then "total completed". Sleeps half a ring at a time.
+ * saturate KERNEL_US SECONDS [TSGS [SLICE_US]] - a tenant that always has work: keeps the rings of
+ * TSGS TSGs (default 1) full of equal kernels and prints once a second "second completed", at the
+ * end "total completed". With SLICE_US it asks the driver for that slice. Sleeps, never spins.
  */
 #include "rm.h"
 
@@ -34,17 +34,23 @@ int main(int argc, char **argv)
 	uint64_t kernel_ns = argc > 1 ? strtoull(argv[1], NULL, 0) * 1000 : 0;
 	uint64_t seconds = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	int tsgs = argc > 3 ? atoi(argv[3]) : 1, i;
+	struct rm_timeslice_params slice = { argc > 4 ? strtoull(argv[4], NULL, 0) : 0 };
 	static struct worker workers[TSGS_MAX];
 	uint64_t start, pause_ns, second = 1, total;
 
 	if (!kernel_ns || !seconds || tsgs < 1 || tsgs > TSGS_MAX) {
-		fprintf(stderr, "usage: saturate KERNEL_US SECONDS [TSGS]\n");
+		fprintf(stderr, "usage: saturate KERNEL_US SECONDS [TSGS [SLICE_US]]\n");
 		return 2;
 	}
 	for (i = 0; i < tsgs; i++) {
 		if (rm_tenant_open(&workers[i].tenant, 0) ||
 		    rm_channel_create(&workers[i].tenant, &workers[i].channel) ||
 		    rm_tenant_schedule(&workers[i].tenant))
+			return 1;
+		if (slice.timeslice_us &&
+		    rm_control(workers[i].tenant.ctl, workers[i].tenant.client,
+			       workers[i].tenant.tsg, RM_CTRL_TSG_SET_TIMESLICE, &slice,
+			       sizeof(slice)))
 			return 1;
 	}
 	pause_ns = kernel_ns * DEPTH / 4;

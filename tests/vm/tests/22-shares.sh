@@ -16,8 +16,8 @@ check "qgpu loads" modprobe qgpu
 PATH=$(copy_to_tmpfs "$(command -v sleep)" "$(command -v awk)" "$(command -v wc)" "$(command -v cut)"):$PATH
 
 declare -A pids
-start() { # NAME
-	"$front_bin/saturate" 1000 100 >"/run/$1" &
+start() { # NAME [SLICE_US]
+	"$front_bin/saturate" 1000 100 1 ${2:+"$2"} >"/run/$1" &
 	pids[$1]=$!
 	check "$1 is bound" "$front_bin/qgpunl" bind 0 "$1" pid="${pids[$1]}"
 }
@@ -115,6 +115,23 @@ ratio() { # WEIGHT
 }
 for weight in 1 2 3 9; do
 	ratio "$weight"
+done
+
+# ---- the slices that the tenants ask the driver for count under best-effort only ----
+for policy in 0 3; do
+	check "plan: policy $policy" "$front_bin/qgpunl" plan 0 - replace policy=$policy a:weight=100 b:weight=100
+	start a 6000
+	start b 2000
+	check "a and b are at work" wait_until 10 has_told b 1
+	from
+	sleep 5
+	look
+	wanted=$((policy ? 1 : 3))
+	by_card=$(calc "$(ran a) / $(ran b)")
+	note "policy $policy, slices of 6 and 2 ms asked of the driver: $by_card"
+	check "policy $policy gives $wanted:1" is_within "$by_card" "$wanted" "$(calc "$wanted * 0.02")"
+	stop a
+	stop b
 done
 
 front_has() { [[ $("$front_bin/qgpunl" tsgs 0 | wc -l) == "$1" ]]; }
