@@ -264,7 +264,8 @@ enum qgpu_attr_stats {
 	QGPU_A_STATS_SINCE_NS,		/* u64 when counting began */
 	QGPU_A_STATS_GENERATION,	/* u64 */
 	QGPU_A_STATS_RUN_NS,		/* u64 on the engine */
-	QGPU_A_STATS_RUN_ERR_NS,	/* u64 bound of RUN_NS's error (3 sigma when sampled) */
+	QGPU_A_STATS_RUN_ERR_NS,	/* u64 bound of RUN_NS's error (3 sigma when sampled); between
+					 * two readings sqrt(later^2 - earlier^2) */
 	QGPU_A_STATS_SOURCE,		/* u32 enum qgpu_source */
 	QGPU_A_STATS_WAIT_NS,		/* u64 had work and did not run */
 	QGPU_A_STATS_SWITCH_NS,		/* u64 card only */
