@@ -146,6 +146,7 @@ struct qgpu_cgroup_map {
  * @bound_pids: by BIND
  * @tsgs: by serial
  * @removed_run_ns: what tenants ran that are no longer there
+ * @refusals_told, @refusals_next_ns: preemptions refused as of the last event, when the next may be
  * @events, @event_count, @events_lost: to be sent by @event_work
  */
 struct qgpu_card {
@@ -184,6 +185,7 @@ struct qgpu_card {
 	u32 bound_pid_count;
 	struct xarray tsgs;
 	u64 removed_run_ns;
+	u64 refusals_told, refusals_next_ns;
 	struct list_head events;
 	u32 event_count;
 	bool events_lost;

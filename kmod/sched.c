@@ -14,12 +14,28 @@
 #define RETRY_FIRST_NS 1000000ull
 #define RETRY_MOST_SHIFT 10 /* ~1 s */
 
+/* A tenant that does this does it in every window: one event a second tells as much. */
+#define REFUSAL_EVENT_NS NSEC_PER_SEC
+
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
 	struct qgpu_card *card = container_of(timer, struct qgpu_card, timer);
 
 	kthread_queue_work(card->worker, &card->work);
 	return HRTIMER_NORESTART;
+}
+
+static void tell_refusals_locked(struct qgpu_card *card, u64 now_ns)
+{
+	struct core_tenant *last;
+	u64 refusals = turn_refusals(card->turn, &last);
+
+	if (refusals == card->refusals_told || now_ns < card->refusals_next_ns)
+		return;
+	card->refusals_told = refusals;
+	card->refusals_next_ns = now_ns + REFUSAL_EVENT_NS;
+	qgpu_event_locked(card, QGPU_EVENT_PREEMPT_REFUSED,
+			  last ? container_of(last, struct qgpu_tenant, core) : NULL, NULL);
 }
 
 static void run_turn(struct kthread_work *work)
@@ -34,6 +50,7 @@ static void run_turn(struct kthread_work *work)
 	err = turn_run(card->turn, ktime_get_ns(), &next_ns);
 	qgpu_card_judge_locked(card, err);
 	now_ns = ktime_get_ns();
+	tell_refusals_locked(card, now_ns);
 	if (err)
 		next_ns =
 			now_ns + (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));

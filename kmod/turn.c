@@ -27,6 +27,7 @@
  *                  stay untouched until it is; 0 = no such submit; an empty image is 0 + @unsure
  * @probe_at, @probe_channel, @probe_work: where the round robin of channels goes on
  * @switching_id, @switching_from_ns: who the engine is leaving, first seen when
+ * @refusals, @refused: times that work was not cut in time, and whose it was last
  * @on_after_ns: learned: from a submit's return to the owner on the engine; [1] = when somebody
  *               else's context had to be saved
  */
@@ -46,6 +47,8 @@ struct turn {
 	bool probe_work;
 	u16 switching_id;
 	u64 switching_from_ns;
+	u64 refusals;
+	struct core_tenant *refused;
 	u64 on_after_ns[2];
 };
 
@@ -104,6 +107,8 @@ void turn_tenant_set(struct turn *turn, struct core_tenant *tenant,
 
 void turn_tenant_remove(struct turn *turn, struct core_tenant *tenant)
 {
+	if (turn->refused == tenant)
+		turn->refused = NULL;
 	core_tenant_remove(&turn->core, tenant);
 }
 
@@ -539,8 +544,10 @@ static int evict(struct turn *turn)
 			break;
 		hw_wait_ns(&turn->cfg.hw->io, EDGE_STEP_NS);
 	}
-	if (tsg && tsg->core.tenant)
-		tsg->core.tenant->overruns++;
+	turn->refusals++;
+	turn->refused = tsg ? tsg->core.tenant : NULL;
+	if (turn->refused)
+		turn->refused->overruns++;
 	/* It has been computing all the time: no need to watch it for p first. */
 	turn->switching_id = status.tsg_id;
 	turn->switching_from_ns = 0;
@@ -696,6 +703,12 @@ void turn_tenant_counters(const struct turn *turn, struct core_tenant *tenant,
 			  struct core_counters *out)
 {
 	core_tenant_counters(&turn->core, tenant, out);
+}
+
+u64 turn_refusals(const struct turn *turn, struct core_tenant **last)
+{
+	*last = turn->refused;
+	return turn->refusals;
 }
 
 u64 turn_cycle_ns(const struct turn *turn)

@@ -117,6 +117,8 @@ void turn_counters(const struct turn *turn, struct turn_counters *out);
 /* A tenant's counters as of the last look, and its share, slice and budget in force. */
 void turn_tenant_counters(const struct turn *turn, struct core_tenant *tenant,
 			  struct core_counters *out);
+/* How often work was not cut in time so far, and whose it was last (NULL: no tenant's). */
+u64 turn_refusals(const struct turn *turn, struct core_tenant **last);
 /* The rotation's cycle in force, 0 = none. */
 u64 turn_cycle_ns(const struct turn *turn);
 

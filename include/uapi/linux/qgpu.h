@@ -123,7 +123,7 @@ enum qgpu_event {
 	QGPU_EVENT_TENANT_APPEARED,	/* its first TSG */
 	QGPU_EVENT_TENANT_GONE,		/* its last TSG */
 	QGPU_EVENT_TSG_BOUND,
-	QGPU_EVENT_PREEMPT_REFUSED,	/* not acknowledged in time */
+	QGPU_EVENT_PREEMPT_REFUSED,	/* not acknowledged in time; one a second at most */
 };
 
 /* Top level of every message. */
