@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * saturate KERNEL_US SECONDS [TSGS [SLICE_US]] - a tenant that always has work: keeps the rings of
- * TSGS TSGs (default 1) full of equal kernels and prints once a second "second completed", at the
- * end "total completed". With SLICE_US it asks the driver for that slice. Sleeps, never spins.
+ * saturate KERNEL_US SECONDS [TSGS [SLICE_US [PREEMPTION]]] - a tenant that always has work: keeps
+ * the rings of TSGS TSGs (default 1) full of equal kernels and prints once a second "second
+ * completed", at the end "total completed". SLICE_US (0 = none): the slice it asks the driver for.
+ * PREEMPTION: 0 = its kernels cannot be cut, 2 (default) = anywhere. Sleeps, never spins.
  */
 #include "rm.h"
 
@@ -15,7 +16,7 @@ struct worker {
 	uint32_t done; /* kernels known to be complete */
 };
 
-static bool refill(struct worker *w, uint64_t kernel_ns)
+static bool refill(struct worker *w, uint64_t kernel_ns, uint32_t preemption)
 {
 	bool pushed = false;
 
@@ -23,7 +24,7 @@ static bool refill(struct worker *w, uint64_t kernel_ns)
 	       rm_completion(&w->channel, w->done)->payload == (uint64_t)w->done + 1)
 		w->done++;
 	while (w->channel.put - w->done < DEPTH) {
-		rm_push(&w->channel, kernel_ns, 2);
+		rm_push(&w->channel, kernel_ns, preemption);
 		pushed = true;
 	}
 	return pushed;
@@ -35,11 +36,12 @@ int main(int argc, char **argv)
 	uint64_t seconds = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	int tsgs = argc > 3 ? atoi(argv[3]) : 1, i;
 	struct rm_timeslice_params slice = { argc > 4 ? strtoull(argv[4], NULL, 0) : 0 };
+	uint32_t preemption = argc > 5 ? (uint32_t)atoi(argv[5]) : 2;
 	static struct worker workers[TSGS_MAX];
 	uint64_t start, pause_ns, second = 1, total;
 
 	if (!kernel_ns || !seconds || tsgs < 1 || tsgs > TSGS_MAX) {
-		fprintf(stderr, "usage: saturate KERNEL_US SECONDS [TSGS [SLICE_US]]\n");
+		fprintf(stderr, "usage: saturate KERNEL_US SECONDS [TSGS [SLICE_US [PREEMPTION]]]\n");
 		return 2;
 	}
 	for (i = 0; i < tsgs; i++) {
@@ -59,7 +61,7 @@ int main(int argc, char **argv)
 	start = now_ns();
 	while (now_ns() - start < seconds * 1000000000) {
 		for (total = 0, i = 0; i < tsgs; i++) {
-			if (refill(&workers[i], kernel_ns))
+			if (refill(&workers[i], kernel_ns, preemption))
 				rm_ring(&workers[i].tenant, &workers[i].channel);
 			total += workers[i].done;
 		}

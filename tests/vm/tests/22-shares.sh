@@ -169,6 +169,23 @@ share b 0.3
 check "b alone has the card" is_within "$share" 100 1
 stop b
 
+# ---- work that cannot be cut is told of, and the card is none the worse ----
+"$front_bin/qgpunl" events 100 >/run/events &
+listener=$!
+check "somebody listens" wait_until 5 grep -q listening /run/events
+check "plan: fixed-share 50:50 again" "$front_bin/qgpunl" plan 0 - policy=2 a:guarantee=500000 b:guarantee=500000
+start b
+"$front_bin/saturate" 30000 100 1 0 0 >/run/a &
+pids[a]=$!
+check "a, whose kernels take 30 ms, is bound" "$front_bin/qgpunl" bind 0 a pid="${pids[a]}"
+sleep 3
+told() { awk -v id="$("$front_bin/qgpunl" tenants 0 | awk '$2 == "a" { print $1 }')" '$1 == 8 && $2 == id' /run/events | wc -l; }
+note "refused preemptions told of: $(told)"
+check "that a was not cut is told, once a second" test "$(told)" -ge 2 -a "$(told)" -le 5
+kill "$listener"
+stop a
+stop b
+
 check_equal "the card obeyed" "$("$front_bin/qgpunl" cards 0 | cut -d' ' -f2)" 0
 note "ledger: $("$front_bin/qgpunl" stats 0 | tr '\n' ';')"
 check "qgpu unloads" modprobe -r qgpu
