@@ -358,9 +358,10 @@ struct start {
 static struct start where_to_start(const struct turn *turn, u64 now_ns)
 {
 	struct start start = { 0, 0 };
+	u64 (*slice_round)(u64 slice_ns) = turn->cfg.hw->ops->slice_round;
 	struct core_phase cut;
 	struct turn_tsg *tsg;
-	u64 slice_ns;
+	u64 slice_ns, used_ns;
 
 	if (turn->core.window.kind == CORE_WINDOW_DRIVER)
 		return start;
@@ -373,14 +374,21 @@ static struct start where_to_start(const struct turn *turn, u64 now_ns)
 		start.position++;
 		return start;
 	}
-	slice_ns = slice_of(turn, tsg);
-	start.used_ns = env_mul_div(slice_ns, cut.used_ns, cut.slice_ns);
-	if (start.used_ns + PART_MIN_NS > slice_ns) {
+	/*
+	 * The parts have to add up to the slice as written. With the larger one rounded the other
+	 * is a multiple of the larger one's step, so it can be written exactly (entry.c); each
+	 * rounded by itself would leave up to 1/256 of the slice for as long as the image stays.
+	 */
+	slice_ns = slice_round(slice_of(turn, tsg));
+	used_ns = env_mul_div(slice_ns, cut.used_ns, cut.slice_ns);
+	if (2 * used_ns > slice_ns)
+		used_ns = slice_round(used_ns);
+	else
+		used_ns = slice_ns - slice_round(slice_ns - used_ns);
+	if (used_ns + PART_MIN_NS > slice_ns)
 		start.position++;
-		start.used_ns = 0;
-	} else if (start.used_ns < PART_MIN_NS) {
-		start.used_ns = 0;
-	}
+	else if (used_ns >= PART_MIN_NS)
+		start.used_ns = used_ns;
 	return start;
 }
 
@@ -398,7 +406,7 @@ static u32 build(struct turn *turn, const struct start *start, struct turn_tsg *
 		tsg = turn->tsgs[at];
 		if (!core_admits(&turn->core, &tsg->core))
 			continue;
-		slice_ns = slice_of(turn, tsg);
+		slice_ns = turn->cfg.hw->ops->slice_round(slice_of(turn, tsg));
 		if (!*first) {
 			*first = tsg;
 			slice_ns -= start->used_ns;
@@ -565,9 +573,10 @@ static bool owner_is_on(const struct turn *turn)
 static int watch_owner_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
 {
 	u64 *on_after_ns = &turn->on_after_ns[other_loaded];
-	u64 step_ns = max(EDGE_STEP_NS, env_div((u64)turn->core.window.budget_ns, 1000));
+	u64 step_ns = clamp(env_div((u64)turn->core.window.budget_ns, 1000), EDGE_STEP_NS,
+			    EDGE_PATIENCE_NS / 4);
 	u64 first_ns = submitted_ns + *on_after_ns - min(*on_after_ns, 2 * step_ns);
-	u64 before_ns = turn->core.looked_ns, now_ns = now_of(turn);
+	u64 now_ns = now_of(turn), before_ns = now_ns;
 	struct hw_status status;
 	bool first = true;
 	int err;
@@ -581,7 +590,7 @@ static int watch_owner_on(struct turn *turn, u64 submitted_ns, bool other_loaded
 		err = look(turn, &status);
 		if (err)
 			return err;
-		now_ns = turn->core.looked_ns;
+		now_ns = now_of(turn);
 		if (owner_is_on(turn))
 			break;
 		if (now_ns >= first_ns + EDGE_PATIENCE_NS)
@@ -594,7 +603,8 @@ static int watch_owner_on(struct turn *turn, u64 submitted_ns, bool other_loaded
 	if (first)
 		*on_after_ns -= *on_after_ns >> 2; /* it was on already: look earlier next time */
 	else
-		*on_after_ns = before_ns + ((now_ns - before_ns) >> 1) - submitted_ns;
+		*on_after_ns = min(before_ns + ((now_ns - before_ns) >> 1) - submitted_ns,
+				   2 * EDGE_PATIENCE_NS);
 	return 0;
 }
 

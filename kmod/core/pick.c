@@ -270,6 +270,21 @@ static bool window_over(const struct core *core)
 	       window->spent_ns + WINDOW_RESIDUE_NS >= window->budget_ns;
 }
 
+/* The next owner. One that ran while it waited, as a tail does, may have used up its budget. */
+static struct core_tenant *take_ready(struct core *core, u64 now_ns)
+{
+	struct core_tenant *tenant;
+
+	while (core->ready.count) {
+		tenant = core->ready.at[0];
+		heap_remove(&core->ready, tenant);
+		if (has_budget(tenant))
+			return tenant;
+		queue(core, tenant, now_ns);
+	}
+	return NULL;
+}
+
 static void pick_exclusive(struct core *core, u64 now_ns)
 {
 	struct core_tenant *former = core->window.owner, *next;
@@ -282,15 +297,16 @@ static void pick_exclusive(struct core *core, u64 now_ns)
 	if (kind == CORE_WINDOW_QUIET && !core->ready.count)
 		return;
 	close_window(core, now_ns);
-	if (!core->ready.count)
+	next = take_ready(core, now_ns);
+	if (!next) {
 		refill(core, now_ns);
-	if (!core->ready.count) {
+		next = take_ready(core, now_ns);
+	}
+	if (!next) {
 		open_window(core, CORE_WINDOW_QUIET, NULL, now_ns);
 		core->stale = true;
 		return;
 	}
-	next = core->ready.at[0];
-	heap_remove(&core->ready, next);
 	open_window(core, CORE_WINDOW_EXCLUSIVE, next, now_ns);
 	if (kind != CORE_WINDOW_EXCLUSIVE || former != next)
 		core->stale = true;

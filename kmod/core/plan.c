@@ -48,7 +48,7 @@ static bool claims_share(const struct core *core, const struct core_tenant *tena
 static void plan_shares(struct core *core)
 {
 	struct core_tenant *tenant;
-	u32 i, n = 0;
+	u32 i, n = 0, share_ppm;
 	bool held;
 
 	for (i = 0; i < core->tenant_count; i++)
@@ -61,7 +61,11 @@ static void plan_shares(struct core *core)
 	for (i = 0, n = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		core_ledger_settle(core, tenant);
-		tenant->share_ppm = claims_share(core, tenant) ? core->claims[n++].share_ppm : 0;
+		share_ppm = claims_share(core, tenant) ? core->claims[n++].share_ppm : 0;
+		/* What was corrected among others is worth half as much now. */
+		if (share_ppm != tenant->share_ppm)
+			tenant->trim_ppm /= 2;
+		tenant->share_ppm = share_ppm;
 		held = core->policy == CORE_BURST_SHARE && core_tenant_awake(tenant) &&
 		       !tenant->share_ppm;
 		core->stale |= held != tenant->held;

@@ -81,6 +81,109 @@ TEST(Uncuttable, LoneWorkDoesNotHangTheTurn) {
   EXPECT_LT(world.turns(), 30'000u);
 }
 
+// The TU104 layer with a submit that can be told to fail, and a memory of what was written.
+struct Failing {
+  static inline int submit_error = 0;  // returned instead of the result
+  static inline bool reach_chip = false;
+  static inline unsigned writes = 0;
+  static inline std::vector<std::pair<u64, u32>> submits;  // buffer, entries
+
+  static int submit(hw *hw, u32 runlist, const hw_mem *mem, u32 entries) {
+    submits.emplace_back(mem->bus_addr, entries);
+    if (!submit_error) return tu104_ops.submit(hw, runlist, mem, entries);
+    if (reach_chip) tu104_ops.submit(hw, runlist, mem, entries);
+    return submit_error;
+  }
+  static int imageWrite(const hw_mem *mem, const hw_image_tsg *tsgs, u32 count, u32 *entries) {
+    writes++;
+    return tu104_ops.image_write(mem, tsgs, count, entries);
+  }
+  static void install(World &world) {
+    static hw_ops ops;
+    ops = tu104_ops;
+    ops.submit = submit;
+    ops.image_write = imageWrite;
+    submit_error = 0;
+    reach_chip = false;
+    writes = 0;
+    submits.clear();
+    world.hardware().ops = &ops;
+  }
+};
+
+TEST(Submit, ThatIsNotAcknowledgedLeavesBothBuffersUntouched) {
+  World world;
+  auto &a = world.addTenant(), &b = world.addTenant();
+  a.saturate({.duration_ns = kMilli});
+  b.saturate({.duration_ns = kMilli});
+  world.start();
+  world.runFor(kSecond);
+  Failing::install(world);
+  Failing::submit_error = -ETIMEDOUT;
+  Failing::reach_chip = true;  // it was taken after all, later
+  world.changeList();
+  EXPECT_EQ(world.lastError(), -ETIMEDOUT);
+  ASSERT_EQ(Failing::writes, 1u);
+  const auto unsure = Failing::submits.back();
+  for (int i = 0; i < 3; i++) world.changeList();
+  // Neither the old image nor the new one was written; the same was offered again.
+  EXPECT_EQ(Failing::writes, 1u);
+  for (const auto &submit : Failing::submits) EXPECT_EQ(submit, unsure);
+  Failing::submit_error = 0;
+  world.changeList();
+  EXPECT_EQ(world.lastError(), 0);
+  EXPECT_EQ(Failing::writes, 2u);
+  EXPECT_NE(Failing::submits.back().first, unsure.first);
+  const uint64_t begin = world.nowNs() + 50 * kMilli, end = begin + 2 * kSecond;
+  world.runTo(end);
+  EXPECT_LE(world.record().worstShareError(a.index, 0.5, begin, end, Record::aboutOneSecond()),
+            0.6);
+  EXPECT_TRUE(world.card().protocolErrors().empty()) << world.card().protocolErrors().front();
+}
+
+TEST(Submit, ThatIsRefusedLeavesTheFormerPlanInForce) {
+  World world;
+  auto &a = world.addTenant({.weight = 200}), &b = world.addTenant();
+  a.saturate({.duration_ns = kMilli});
+  b.saturate({.duration_ns = kMilli});
+  world.start();
+  world.runFor(kSecond);
+  Failing::install(world);
+  Failing::submit_error = -EBUSY;
+  const core_settings former = a.core.asked;
+  core_settings changed = former;
+  changed.weight = 900;
+  const u64 slice_ns = a.tsgs[0]->turn.core.slice_ns;
+  turn_tenant_set(world.scheduler(), &a.core, &changed);
+  world.apply();
+  EXPECT_EQ(world.lastError(), -EBUSY);
+  EXPECT_EQ(a.tsgs[0]->turn.core.slice_ns, slice_ns);
+  turn_tenant_set(world.scheduler(), &a.core, &former);
+  Failing::submit_error = 0;
+  const uint64_t begin = world.nowNs() + 50 * kMilli, end = begin + 2 * kSecond;
+  world.runTo(end);
+  EXPECT_EQ(world.lastError(), 0);
+  EXPECT_LE(world.record().worstShareError(a.index, 2.0 / 3, begin, end, Record::aboutOneSecond()),
+            0.6);
+}
+
+TEST(Image, WithoutRoomForTheCutTsgTwiceIsStillFair) {
+  std::mt19937_64 random(11);
+  World world({.image_entries = 4});  // two TSGs of one channel, and not one entry more
+  auto &a = world.addTenant({.weight = 200}), &b = world.addTenant();
+  a.saturate({.duration_ns = kMilli});
+  b.saturate({.duration_ns = kMilli});
+  world.start();
+  world.runFor(kSecond);
+  const uint64_t begin = world.nowNs(), end = begin + 20 * kSecond;
+  world.runToWithListChanges(end, 50 * kMilli, random);
+  EXPECT_EQ(world.lastError(), 0);
+  const Record record = world.record();
+  EXPECT_NEAR(static_cast<double>(record.run(a.index, begin, end)) /
+                  static_cast<double>(record.delivered(begin, end)),
+              2.0 / 3, 0.02);
+}
+
 TEST(Lost, ACardThatIsGoneIsReportedAndSurvived) {
   World world;
   auto &a = world.addTenant(), &b = world.addTenant();

@@ -139,6 +139,7 @@ struct WorldOptions {
   core_policy policy = CORE_BURST_SHARE;
   uint64_t cycle_ns = 0;
   uint32_t tsg_max = 128;
+  uint32_t image_entries = 0;  // 0 = enough for every TSG and one again
   uint64_t seed = 1;
   fakes::SimOptions sim = {.mmio_read_ns = 1000, .mmio_write_ns = 100, .start_ns = 1'000'000};
 };
@@ -153,7 +154,9 @@ class World {
     cfg.hw = &hw_;
     cfg.runlist = 0;
     cfg.engine_index = engineIndex();
-    for (auto &image : cfg.images) image = card_.allocate((options.tsg_max + 1) * 16 * 3);
+    for (auto &image : cfg.images)
+      image = card_.allocate(
+          16 * (options.image_entries ? options.image_entries : (options.tsg_max + 1) * 3));
     cfg.tsg_max = options.tsg_max;
     cfg.tenant_max = options.tsg_max;
     cfg.params = params();
