@@ -26,7 +26,7 @@
  * @unsure_entries: the other buffer was submitted with so many entries and not acknowledged: both
  *                  stay untouched until it is; 0 = no such submit; an empty image is 0 + @unsure
  * @probe_at, @probe_channel, @probe_work: where the round robin of channels goes on
- * @switching_id, @switching_from_ns: who the engine is leaving, first seen when
+ * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
  * @on_after_ns: learned: from a submit's return to the owner on the engine; [1] = when somebody
  *               else's context had to be saved
@@ -45,8 +45,7 @@ struct turn {
 	u32 unsure_entries;
 	u32 probe_at, probe_channel;
 	bool probe_work;
-	u16 switching_id;
-	u64 switching_from_ns;
+	u16 draining_id;
 	u64 refusals;
 	struct core_tenant *refused;
 	u64 on_after_ns[2];
@@ -64,7 +63,7 @@ struct turn *turn_create(const struct turn_config *cfg, u64 now_ns)
 	if (!turn)
 		return NULL;
 	turn->cfg = *cfg;
-	turn->switching_id = HW_NO_ID;
+	turn->draining_id = HW_NO_ID;
 	turn->on_after_ns[0] = EDGE_ON_FIRST_GUESS_NS;
 	turn->on_after_ns[1] = EDGE_ON_FIRST_GUESS_NS;
 	turn->tsgs = env_zalloc(cfg->tsg_max * sizeof(*turn->tsgs));
@@ -211,27 +210,35 @@ static void charge(struct turn *turn, u64 now_ns, enum core_seen seen, struct tu
 	core_look(&turn->core, now_ns, seen, seen == CORE_SEEN_TSG ? &tsg->core : NULL);
 }
 
-/*
- * Is the engine still computing for the TSG it is leaving? It shows SWITCH (both ids) until it
- * begins to save, which work that cannot be cut delays to its end; for other work that lasts a few
- * microseconds and is switching. So it is not charged before p has passed or the save begun.
- * Return: what is not known yet.
- */
-static bool watch_switch(struct turn *turn, const struct hw_status *status, u64 now_ns)
+/* It is about to leave a TSG: both ids are shown until the save begins. */
+static bool is_leaving(const struct hw_status *status)
 {
-	bool same = turn->switching_id == status->tsg_id && turn->switching_id != HW_NO_ID;
+	return status->state == HW_ENGINE_SWITCHING && status->tsg_id != HW_NO_ID &&
+	       status->next_tsg_id != HW_NO_ID;
+}
 
-	if (status->state == HW_ENGINE_SWITCHING && status->tsg_id != HW_NO_ID &&
-	    status->next_tsg_id != HW_NO_ID) {
-		if (!same)
-			turn->switching_from_ns = now_ns;
-		turn->switching_id = status->tsg_id;
-		return now_ns < turn->switching_from_ns + turn->cfg.params.takeoff_ns;
+/*
+ * Until it begins to save, an engine that leaves a TSG may still compute for it: work that cannot
+ * be cut delays that to its end, other work by microseconds. Looking once more after half of p
+ * tells which: @status is the later look then, and the earlier one is charged.
+ */
+static int tell_draining(struct turn *turn, struct hw_status *status, u64 *now_ns)
+{
+	u16 tsg_id = status->tsg_id;
+	int err;
+
+	hw_wait_ns(&turn->cfg.hw->io, turn->cfg.params.takeoff_ns >> 1);
+	err = turn->cfg.hw->ops->status(turn->cfg.hw, turn->cfg.engine_index, status);
+	if (err)
+		return err;
+	if (is_leaving(status) && status->tsg_id == tsg_id) {
+		turn->draining_id = tsg_id;
+		charge(turn, *now_ns, CORE_SEEN_TSG, tsg_of(turn, tsg_id));
+	} else {
+		charge(turn, *now_ns, CORE_SEEN_SWITCH, NULL);
 	}
-	if (turn->switching_id != HW_NO_ID && turn->switching_from_ns > turn->core.looked_ns)
-		charge(turn, turn->switching_from_ns, CORE_SEEN_SWITCH, NULL);
-	turn->switching_id = HW_NO_ID;
-	return false;
+	*now_ns = now_of(turn);
+	return 0;
 }
 
 static int look(struct turn *turn, struct hw_status *status)
@@ -244,9 +251,14 @@ static int look(struct turn *turn, struct hw_status *status)
 	if (err)
 		return err;
 	now_ns = now_of(turn);
-	if (watch_switch(turn, status, now_ns))
-		return 0;
-	if (status->state == HW_ENGINE_RUNNING || turn->switching_id != HW_NO_ID)
+	if (is_leaving(status) && turn->draining_id != status->tsg_id) {
+		err = tell_draining(turn, status, &now_ns);
+		if (err)
+			return err;
+	}
+	if (!is_leaving(status) || turn->draining_id != status->tsg_id)
+		turn->draining_id = HW_NO_ID;
+	if (status->state == HW_ENGINE_RUNNING || turn->draining_id != HW_NO_ID)
 		charge(turn, now_ns, CORE_SEEN_TSG, tsg_of(turn, status->tsg_id));
 	else if (status->state == HW_ENGINE_SWITCHING)
 		charge(turn, now_ns, CORE_SEEN_SWITCH, NULL);
@@ -556,9 +568,8 @@ static int evict(struct turn *turn)
 	turn->refused = tsg ? tsg->core.tenant : NULL;
 	if (turn->refused)
 		turn->refused->overruns++;
-	/* It has been computing all the time: no need to watch it for p first. */
-	turn->switching_id = status.tsg_id;
-	turn->switching_from_ns = 0;
+	/* It has been computing all the time: no need to tell. */
+	turn->draining_id = status.tsg_id;
 	turn->core.tail = true;
 	return look(turn, &status);
 }
