@@ -46,7 +46,8 @@ static void host_release(struct device *dev)
 	device_gone();
 }
 
-static int publish(struct front_host *host)
+/* From here on the host is freed by its device's last reference. */
+static int init_device(struct front_host *host)
 {
 	struct auxiliary_device *adev = &host->device.adev;
 	int err;
@@ -61,14 +62,8 @@ static int publish(struct front_host *host)
 	snprintf(host->device.uuid, sizeof(host->device.uuid), "GPU-71677075-5349-4d54-8034-%012x",
 		 host->card.index);
 	err = auxiliary_device_init(adev);
-	if (err)
-		return err;
-	atomic_inc(&devices_left);
-	host->published = true;
-	/* A driver's refusal to bind is its own affair: it is not an error here. */
-	err = auxiliary_device_add(adev);
-	if (err)
-		auxiliary_device_uninit(adev);
+	if (!err)
+		atomic_inc(&devices_left);
 	return err;
 }
 
@@ -80,12 +75,19 @@ static struct front_host *host_create(u32 index)
 	if (!host)
 		return ERR_PTR(-ENOMEM);
 	err = front_host_init(host, index);
-	if (err) {
-		kvfree(host);
-		return ERR_PTR(err);
-	}
+	if (err)
+		goto err_free;
+	err = init_device(host);
+	if (err)
+		goto err_host;
 	front_debugfs_init(host, debug_root);
 	return host;
+
+err_host:
+	front_host_fini(host);
+err_free:
+	kvfree(host);
+	return ERR_PTR(err);
 }
 
 static void destroy_hosts(void)
@@ -101,10 +103,7 @@ static void destroy_hosts(void)
 		if (!hosts[i])
 			continue;
 		front_host_fini(hosts[i]);
-		if (hosts[i]->published)
-			auxiliary_device_uninit(&hosts[i]->device.adev);
-		else
-			kvfree(hosts[i]);
+		auxiliary_device_uninit(&hosts[i]->device.adev);
 		hosts[i] = NULL;
 	}
 }
@@ -123,9 +122,11 @@ static int create_hosts(void)
 		}
 	}
 	for (i = 0; i < cards; i++) {
-		err = publish(hosts[i]);
+		/* A driver's refusal to bind is its own affair: it is not an error here. */
+		err = auxiliary_device_add(&hosts[i]->device.adev);
 		if (err)
 			return err;
+		hosts[i]->published = true;
 	}
 	return 0;
 }
@@ -194,12 +195,13 @@ static int __init sim_init(void)
 	err = create_hosts();
 	if (err)
 		goto err_hosts;
+	err = create_nodes();
+	if (err)
+		goto err_nodes;
+	/* Last, as from here on somebody may have a card open. */
 	cdev_init(&node, &front_fops);
 	node.owner = THIS_MODULE;
 	err = cdev_add(&node, first_node, NODES);
-	if (err)
-		goto err_hosts;
-	err = create_nodes();
 	if (err)
 		goto err_nodes;
 	pr_info("%u simulated card%s, driver interface %s\n", cards, cards == 1 ? "" : "s",
@@ -208,7 +210,6 @@ static int __init sim_init(void)
 
 err_nodes:
 	destroy_nodes();
-	cdev_del(&node);
 err_hosts:
 	destroy_hosts();
 	device_gone();
