@@ -98,15 +98,30 @@ static void silence(struct front_channel *channel)
 	spin_unlock(&channel->client->ring_lock);
 }
 
-void front_ring_channels(struct front_client *client, struct front_host *host)
+struct ring {
+	struct front_client *client;
+	struct front_host *host;
+};
+
+static void ring_all(struct chip *chip, void *arg)
 {
+	const struct ring *ring = arg;
 	struct front_channel *channel;
 
-	spin_lock(&client->ring_lock);
-	list_for_each_entry(channel, &client->channels, ring_node) {
-		if (channel->tsg->host == host)
-			sim_card_write32(&host->card, DOORBELL, front_channel_token(channel));
+	list_for_each_entry(channel, &ring->client->channels, ring_node) {
+		if (channel->tsg->host == ring->host)
+			chip_write32(chip, ring->host->card.now_ns, DOORBELL,
+				     front_channel_token(channel));
 	}
+}
+
+/* All at one moment: a model that is behind is given its time once, not per channel. */
+void front_ring_channels(struct front_client *client, struct front_host *host)
+{
+	struct ring ring = { .client = client, .host = host };
+
+	spin_lock(&client->ring_lock);
+	sim_card_with_chip(&host->card, ring_all, &ring);
 	spin_unlock(&client->ring_lock);
 }
 
@@ -232,8 +247,9 @@ bool front_channel_off_locked(const struct front_channel *channel)
 }
 
 /*
- * One channel of a TSG that stays. It leaves the list first, so that it can't come back, then the
- * card. If what it runs can't be cut it stays in the TSG, disabled and unlisted, and goes with it.
+ * It leaves the list first, so that it can't come back, then the card. If what it runs can't be cut
+ * it stays in the TSG, disabled and unlisted, and goes with it. Of a TSG that goes as a whole no
+ * channel is waited for: tsg_leave() has waited for all of them.
  */
 static void channel_destroy(struct front_object *object)
 {
@@ -254,7 +270,7 @@ static void channel_destroy(struct front_object *object)
 	}
 	if (host->events)
 		host->events->channel_destroyed(host->events_ctx, tsg->serial, channel->id);
-	if (front_tsg_evict_locked(tsg, channel))
+	if (tsg->leaving ? front_channel_off_locked(channel) : front_tsg_evict_locked(tsg, channel))
 		front_channel_release_locked(channel);
 	mutex_unlock(&host->mutex);
 }

@@ -14,7 +14,7 @@ DEFINE_MUTEX(front_links_lock);
 struct front_live front_live;
 
 /* [front_links_lock] index -> struct front_client */
-static DEFINE_XARRAY_ALLOC(clients);
+static DEFINE_XARRAY_FLAGS(clients, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 
 struct front_account *front_account_create(void)
 {
@@ -97,7 +97,7 @@ u32 front_client_create(struct front_file *file, u32 *handle)
 		return RM_NO_MEMORY;
 	kref_init(&client->ref);
 	mutex_init(&client->lock);
-	xa_init(&client->objects);
+	xa_init_flags(&client->objects, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&client->devices);
 	spin_lock_init(&client->ring_lock);
 	INIT_LIST_HEAD(&client->channels);

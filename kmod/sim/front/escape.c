@@ -63,7 +63,8 @@ static long register_fd(struct front_file *file, void *data, u32 bytes)
 	if (!ctl)
 		return -EINVAL;
 	target = ctl->private_data;
-	/* A target has no link of its own, so links never form a chain or a ring. */
+	/* A target has no link of its own at that time, so links never form a ring. Only one is
+	 * followed, whatever is linked later. */
 	mutex_lock(&front_links_lock);
 	if (!file->link && target != file && !target->link) {
 		file->link = ctl;

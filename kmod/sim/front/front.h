@@ -7,6 +7,7 @@
  *   links_lock (one)       client handles, REGISTER_FD links, a file's list of clients. Short.
  *   client->lock           a client's object tree and its GPU mappings.
  *   host->mutex            TSGs, channels, lists of one card; held while qgpu.ko is told.
+ *   card->bus_lock         bus addresses of one card. Short; under qgpu.ko's own lock too.
  *   client->ring_lock      channels that a doorbell rings; spinlock.
  *   file->map_lock         what mmap on this file maps; taken under mmap_lock too.
  *   card->chip_lock        leaf, interrupts off.

@@ -11,7 +11,6 @@
 #define CHANNEL_CONFIG_DOORBELLS BIT(31)
 #define TIME_0 0x9400u
 #define TIME_1 0x9410u
-#define REAP_MS 10
 
 /* Set at load, before any file can be opened. */
 static struct front_host *hosts[SIM_CARDS_MAX];
@@ -55,7 +54,7 @@ static void reap(struct work_struct *work)
 			release_zombie_locked(tsg);
 	}
 	if (!list_empty(&host->zombies))
-		schedule_delayed_work(&host->reaper, msecs_to_jiffies(REAP_MS));
+		schedule_delayed_work(&host->reaper, msecs_to_jiffies(HOST_REAP_MS));
 	mutex_unlock(&host->mutex);
 }
 

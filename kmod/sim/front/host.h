@@ -14,12 +14,14 @@
 #include "sim_device.h"
 
 #define HOST_HISTORY 256
+#define HOST_REAP_MS 10 /* how often zombies are looked at */
 
 /**
  * struct front_tsg - a TSG; all [host->mutex] unless set once
  * @serial, @id, @runlist, @opener, @vaspace: set once; the last two are references
  * @timeslice_us: as asked through the driver, whose "us" are units of 1024 ns
  * @scheduled: a channel of it was scheduled, so it is in the list
+ * @leaving: its owner is freeing all of it
  * @node: in host->tsgs, or host->zombies when nobody owns it any more
  */
 struct front_tsg {
@@ -30,7 +32,7 @@ struct front_tsg {
 	struct front_account *account;
 	struct front_vaspace *vaspace;
 	u64 timeslice_us;
-	bool scheduled;
+	bool scheduled, leaving;
 	u32 channel_count;
 	struct list_head channels;
 	struct list_head node;
@@ -65,7 +67,7 @@ struct front_past {
 
 /**
  * struct front_host - see above
- * @published: the auxiliary device exists; set once by sim_main.c
+ * @published: the auxiliary device was added; set once by sim_main.c
  * @mutex: everything below. Taken before qgpu.ko's own lock: held while it is told
  * @tsgs: in the order of the list
  * @zombies: freed, but not yet off the card; @reaper looks after them

@@ -89,12 +89,13 @@ static bool wait_taken(struct front_host *host)
 	return true;
 }
 
+/* What is pending here was submitted by who had the slot before and may be malformed: such a list
+ * stays pending until a sound one comes, so this one goes in all the same. */
 static void submit(struct front_host *host, const struct sim_mem *list, u32 entries)
 {
 	u32 r = host->card.gr_runlist;
 
-	if (!wait_taken(host))
-		goto lost;
+	wait_taken(host);
 	sim_card_write32(&host->card, RUNLIST_BASE_LO(r),
 			 lower_32_bits(list->addr) | HW_TARGET_SYSMEM_COHERENT);
 	sim_card_write32(&host->card, RUNLIST_BASE_HI(r), upper_32_bits(list->addr));
@@ -103,7 +104,6 @@ static void submit(struct front_host *host, const struct sim_mem *list, u32 entr
 		host->list_lost = false;
 		return;
 	}
-lost:
 	if (!host->list_lost)
 		pr_err("qgpu_sim: card %u did not take a runlist within 3 s\n", host->card.index);
 	host->list_lost = true;

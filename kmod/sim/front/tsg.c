@@ -31,7 +31,6 @@
 
 /* TIMEOUT: 20 ms, far over a save of anything that can be cut; longer work is the reaper's. */
 #define EVICT_NS (20 * NSEC_PER_MSEC)
-#define REAP_MS 10
 
 static bool status_off(u32 status, u16 id, bool engine)
 {
@@ -220,6 +219,7 @@ static void unschedule_locked(struct front_tsg *tsg)
 static void tsg_leave(struct front_object *object)
 {
 	mutex_lock(&object->host->mutex);
+	object->tsg->leaving = true;
 	unschedule_locked(object->tsg);
 	front_tsg_evict_locked(object->tsg, NULL);
 	mutex_unlock(&object->host->mutex);
@@ -238,7 +238,7 @@ static void tsg_destroy(struct front_object *object)
 	} else {
 		list_move_tail(&tsg->node, &host->zombies);
 		atomic_inc(&front_live.zombies);
-		schedule_delayed_work(&host->reaper, msecs_to_jiffies(REAP_MS));
+		schedule_delayed_work(&host->reaper, msecs_to_jiffies(HOST_REAP_MS));
 	}
 	mutex_unlock(&host->mutex);
 }

@@ -58,7 +58,7 @@ static u32 vaspace_create(struct front_object *object, union front_params *param
 		return RM_NO_MEMORY;
 	kref_init(&vaspace->ref);
 	INIT_LIST_HEAD(&vaspace->mappings);
-	xa_init(&vaspace->space.pages);
+	xa_init_flags(&vaspace->space.pages, XA_FLAGS_ACCOUNT);
 	vaspace->card = card;
 	if (sim_mem_alloc(card, PAGE_SIZE, &vaspace->directory))
 		goto err_vaspace;

@@ -196,16 +196,27 @@ static void killed_in_the_middle(void)
 	tap(killed == 40, "40 tenants killed at any moment");
 }
 
-/* What can't be cut is waited for without holding anybody up. */
+/* What can't be cut is waited for once, for all channels, without holding anybody up. */
 static void uncuttable(void)
 {
+	enum { OTHERS = 100 };
+	struct rm_channel_params p = { .gpfifo_entries = 64 };
 	struct rm_tenant own;
 	struct rm_channel c;
 	uint64_t start, took;
-	uint32_t i;
+	uint32_t i, handle, failed = 0;
 
 	tap_status(rm_tenant_open(&own, 0), 0, "a tenant with a kernel of 2 s that can't be cut");
 	tap_status(rm_channel_create(&own, &c), 0, "its channel");
+	p.gpfifo_va = c.memory.va + 4096;
+	p.userd_memory[0] = c.memory.handle;
+	p.userd_offset[0] = 512;
+	for (i = 0; i < OTHERS; i++) {
+		handle = 1000 + i;
+		failed |= rm_alloc(own.ctl, own.client, own.tsg, &handle, RM_CLASS_CHANNEL, &p,
+				   sizeof(p));
+	}
+	tap_status(failed, 0, "a hundred more, which have nothing to do");
 	tap_status(rm_tenant_schedule(&own), 0, "its TSG");
 	rm_push(&c, 2000000000, 0);
 	rm_ring(&own, &c);
