@@ -197,7 +197,7 @@ int sim_card_init(struct sim_card *card, u32 index)
 	if (err)
 		return err;
 	chip_default_config(&config);
-	config.ptimer_offset_ns = ktime_get_real_ns() - ktime_get_ns();
+	config.ptimer_offset_ns = round_down(ktime_get_real_ns() - ktime_get_ns(), 32);
 	card->chip = chip_create(&config, &host_ops, card);
 	err = card->chip ? find_graphics(card) : -ENOMEM;
 	if (err) {

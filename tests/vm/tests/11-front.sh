@@ -16,6 +16,9 @@ relay "$front_bin/front_churn"
 chmod 755 "$front_bin"
 # Nobody may use the card as well as root, and can't do more harm.
 relay setpriv --reuid=65534 --regid=65534 --clear-groups "$front_bin/front_abuse"
+charge=/sys/fs/cgroup/front-charge
+check "there is a memory controller" sh -c "echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir $charge"
+relay "$front_bin/front_charge" "$charge"
 check_equal "all ids came back: the next TSG is number 0" \
 	"$("$front_bin/qgpu-load" --seconds 0.01 >/dev/null && awk 'END { print $6 }' "$front_debug/card0/tsgs")" 0
 
