@@ -14,6 +14,8 @@
 #include <random>
 #include <vector>
 
+#include "quantile.hpp"
+
 extern "C" {
 #include "core/core.h"
 #include "hw/hw_ops.h"
@@ -22,6 +24,7 @@ extern "C" {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using qgpu::bench::quantile;
 
 struct Tenant {
   core_tenant core;
@@ -44,13 +47,6 @@ core_params params() {
 }
 
 double nsOf(Clock::duration d) { return std::chrono::duration<double, std::nano>(d).count(); }
-
-double quantile(std::vector<double> &v, double q) {
-  if (v.empty()) return 0;
-  const size_t at = std::min(v.size() - 1, static_cast<size_t>(q * static_cast<double>(v.size())));
-  std::nth_element(v.begin(), v.begin() + static_cast<long>(at), v.end());
-  return v[at];
-}
 
 struct Result {
   double p50, p99, max, plan_p50, plan_p99;
