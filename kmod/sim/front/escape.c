@@ -18,11 +18,6 @@
 #define REG_BYTES (16ull << 20)
 #define FB_BYTES (256ull << 20)
 
-static bool is_ctl(const struct front_file *file)
-{
-	return !file->host;
-}
-
 /* ---- base group ---- */
 
 static long card_info(struct front_file *file, void *data, u32 bytes)
@@ -30,8 +25,6 @@ static long card_info(struct front_file *file, void *data, u32 bytes)
 	struct rm_card_info *info = data;
 	u32 count = front_host_count(), room = bytes / sizeof(*info), i;
 
-	if (!is_ctl(file))
-		return -EINVAL;
 	memset(data, 0, room * sizeof(*info));
 	if (room < count)
 		return -EINVAL;
@@ -57,8 +50,6 @@ static long register_fd(struct front_file *file, void *data, u32 bytes)
 	struct file *ctl;
 	long err = -EINVAL;
 
-	if (bytes != sizeof(*call))
-		return -EINVAL;
 	ctl = front_file_get(call->ctl_fd, true);
 	if (!ctl)
 		return -EINVAL;
@@ -82,8 +73,6 @@ static long check_version(struct front_file *file, void *data, u32 bytes)
 	struct rm_version *call = data;
 	bool same;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
 	call->reply = 1;
 	if (call->cmd == RM_VERSION_CMD_QUERY)
 		same = true;
@@ -105,16 +94,12 @@ static long sys_params(struct front_file *file, void *data, u32 bytes)
 	const struct rm_sys_params *call = data;
 	u64 before;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
 	before = atomic64_cmpxchg(&memblock_bytes, 0, call->memblock_bytes);
 	return before && before != call->memblock_bytes ? -EBUSY : 0;
 }
 
 static long wait_open(struct front_file *file, void *data, u32 bytes)
 {
-	if (bytes != sizeof(struct rm_wait_open))
-		return -EINVAL;
 	memset(data, 0, bytes);
 	return 0;
 }
@@ -183,7 +168,7 @@ static long alloc(struct front_file *file, void *data, u32 bytes)
 	u32 status, object, mask;
 	bool rights = bytes == sizeof(*wide);
 
-	if (!is_ctl(file) || (!rights && bytes != sizeof(*call)))
+	if (!rights && bytes != sizeof(*call))
 		return -EINVAL;
 	object = call->object;
 	if (rights && wide->flags)
@@ -211,8 +196,6 @@ static long free_object(struct front_file *file, void *data, u32 bytes)
 	struct front_client *client;
 	struct front_object *object;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
 	call->status = front_client_get(file, call->client, &client);
 	if (call->status)
 		return 0;
@@ -235,8 +218,6 @@ static long control(struct front_file *file, void *data, u32 bytes)
 	struct rm_control *call = data;
 	struct front_client *client;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
 	if (!(call->cmd & 0xffffu)) { /* every class has a null command */
 		call->status = RM_OK;
 		return 0;
@@ -316,8 +297,6 @@ static long map_memory(struct front_file *file, void *data, u32 bytes)
 	struct front_client *client;
 	struct file *target;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
 	call->status = front_client_get(file, call->client, &client);
 	if (call->status)
 		return 0;
@@ -337,75 +316,86 @@ static long map_memory(struct front_file *file, void *data, u32 bytes)
 	return 0;
 }
 
+/* Do @what to @call under the lock of the client that it names. Return: a status code. */
+static u32 with_client(struct front_file *file, u32 handle,
+		       u32 (*what)(struct front_client *client, void *call), void *call)
+{
+	struct front_client *client;
+	u32 status = front_client_get(file, handle, &client);
+
+	if (status)
+		return status;
+	mutex_lock(&client->lock);
+	status = what(client, call);
+	mutex_unlock(&client->lock);
+	front_client_put(client);
+	return status;
+}
+
 /* The mapping itself is undone by munmap; the driver only forgets its own note of it. */
+static u32 unmap_memory_locked(struct front_client *client, void *call)
+{
+	const struct rm_unmap_memory *unmap = call;
+
+	return front_object_find(client, unmap->memory) ? RM_OK : RM_OBJECT_NOT_FOUND;
+}
+
 static long unmap_memory(struct front_file *file, void *data, u32 bytes)
 {
 	struct rm_unmap_memory *call = data;
-	struct front_client *client;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
-	call->status = front_client_get(file, call->client, &client);
-	if (call->status)
-		return 0;
-	mutex_lock(&client->lock);
-	if (!front_object_find(client, call->memory))
-		call->status = RM_OBJECT_NOT_FOUND;
-	mutex_unlock(&client->lock);
-	front_client_put(client);
+	call->status = with_client(file, call->client, unmap_memory_locked, call);
 	return 0;
+}
+
+static u32 map_dma_locked(struct front_client *client, void *call)
+{
+	return front_map_dma(client, call);
 }
 
 static long map_dma(struct front_file *file, void *data, u32 bytes)
 {
 	struct rm_map_dma *call = data;
-	struct front_client *client;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
-	call->status = front_client_get(file, call->client, &client);
-	if (call->status)
-		return 0;
-	mutex_lock(&client->lock);
-	call->status = front_map_dma(client, call);
-	mutex_unlock(&client->lock);
-	front_client_put(client);
+	call->status = with_client(file, call->client, map_dma_locked, call);
 	return 0;
+}
+
+static u32 unmap_dma_locked(struct front_client *client, void *call)
+{
+	return front_unmap_dma(client, call);
 }
 
 static long unmap_dma(struct front_file *file, void *data, u32 bytes)
 {
 	struct rm_unmap_dma *call = data;
-	struct front_client *client;
 
-	if (!is_ctl(file) || bytes != sizeof(*call))
-		return -EINVAL;
-	call->status = front_client_get(file, call->client, &client);
-	if (call->status)
-		return 0;
-	mutex_lock(&client->lock);
-	call->status = front_unmap_dma(client, call);
-	mutex_unlock(&client->lock);
-	front_client_put(client);
+	call->status = with_client(file, call->client, unmap_dma_locked, call);
 	return 0;
 }
 
+/* Which node a call may come through. */
+enum escape_node { ANY_NODE, CTL_NODE };
+
+/* @bytes: size of the struct; 0: @run knows better */
 static const struct {
 	u32 nr;
+	enum escape_node node;
+	u32 bytes;
 	long (*run)(struct front_file *file, void *data, u32 bytes);
 } escapes[] = {
-	{ RM_NR_CARD_INFO, card_info },
-	{ RM_NR_REGISTER_FD, register_fd },
-	{ RM_NR_CHECK_VERSION, check_version },
-	{ RM_NR_SYS_PARAMS, sys_params },
-	{ RM_NR_WAIT_OPEN, wait_open },
-	{ RM_NR_FREE, free_object },
-	{ RM_NR_CONTROL, control },
-	{ RM_NR_ALLOC, alloc },
-	{ RM_NR_MAP_MEMORY, map_memory },
-	{ RM_NR_UNMAP_MEMORY, unmap_memory },
-	{ RM_NR_MAP_DMA, map_dma },
-	{ RM_NR_UNMAP_DMA, unmap_dma },
+	{ RM_NR_CARD_INFO, CTL_NODE, 0, card_info },
+	{ RM_NR_REGISTER_FD, ANY_NODE, sizeof(struct rm_register_fd), register_fd },
+	{ RM_NR_CHECK_VERSION, CTL_NODE, sizeof(struct rm_version), check_version },
+	{ RM_NR_SYS_PARAMS, CTL_NODE, sizeof(struct rm_sys_params), sys_params },
+	{ RM_NR_WAIT_OPEN, ANY_NODE, sizeof(struct rm_wait_open), wait_open },
+	{ RM_NR_FREE, CTL_NODE, sizeof(struct rm_free), free_object },
+	{ RM_NR_CONTROL, CTL_NODE, sizeof(struct rm_control), control },
+	{ RM_NR_ALLOC, CTL_NODE, 0, alloc },
+	{ RM_NR_MAP_MEMORY, CTL_NODE, sizeof(struct rm_map_memory), map_memory },
+	{ RM_NR_UNMAP_MEMORY, CTL_NODE, sizeof(struct rm_unmap_memory), unmap_memory },
+	{ RM_NR_MAP_DMA, CTL_NODE, sizeof(struct rm_map_dma), map_dma },
+	{ RM_NR_UNMAP_DMA, CTL_NODE, sizeof(struct rm_unmap_dma), unmap_dma },
 };
 
 long front_escape(struct front_file *file, u32 nr, void *data, u32 bytes)
@@ -413,8 +403,13 @@ long front_escape(struct front_file *file, u32 nr, void *data, u32 bytes)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(escapes); i++) {
-		if (escapes[i].nr == nr)
-			return escapes[i].run(file, data, bytes);
+		if (escapes[i].nr != nr)
+			continue;
+		if (escapes[i].node == CTL_NODE && file->host)
+			return -EINVAL;
+		if (escapes[i].bytes && escapes[i].bytes != bytes)
+			return -EINVAL;
+		return escapes[i].run(file, data, bytes);
 	}
 	return -EINVAL;
 }

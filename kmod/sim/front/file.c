@@ -125,8 +125,7 @@ static long front_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		if (bytes > RM_IOCTL_BYTES_MAX)
 			return -EINVAL;
 	}
-	/* Never less than the largest struct, so that no handler can look past the end. */
-	data = kzalloc(max_t(u32, bytes, 64), GFP_KERNEL_ACCOUNT);
+	data = kmalloc(bytes, GFP_KERNEL_ACCOUNT);
 	if (!data)
 		return -ENOMEM;
 	err = -EFAULT;

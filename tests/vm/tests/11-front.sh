@@ -30,6 +30,11 @@ kill "$holder"
 wait "$holder" || true
 front_unload
 
+check "qgpu_sim loads again" modprobe qgpu_sim
+"$front_bin/qgpu-load" --kernel-us 1e9 --preemption wfi --seconds 0.1 >/dev/null
+check_equal "a kernel of 1000 s that can't be cut outlives its tenant" "$(front_value objects zombies)" 1
+check "qgpu_sim unloads with it" modprobe -r qgpu_sim
+
 check_fails "0 cards are refused" modprobe qgpu_sim cards=0
 check_fails "9 cards are refused" modprobe qgpu_sim cards=9
 check "8 cards load" modprobe qgpu_sim cards=8
