@@ -4,19 +4,16 @@
 // guesses.
 #include "config.hpp"
 
-#include <fcntl.h>
 #include <linux/qgpu.h>
-#include <sys/stat.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <map>
 
+#include "file.hpp"
 #include "names.hpp"
 #include "policy.hpp"
 
@@ -479,30 +476,12 @@ ConfigOutcome parseConfig(std::string_view text, const std::string &file) {
 }
 
 ConfigOutcome loadConfig(const std::string &file) {
+  auto text = readFile(file, kFileMax);
+  if (text) return parseConfig(*text, file);
   ConfigOutcome outcome;
   outcome.ir.file = file;
-  auto refuse = [&](const std::string &reason) {
-    outcome.problems.push_back({file, 0, "", reason, EINVAL});
-    return outcome;
-  };
-
-  int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return refuse(std::string("cannot be read: ") + strerror(errno));
-  struct stat status {};
-  std::string text;
-  bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  ssize_t got = regular ? 1 : 0;
-  while (got > 0 && text.size() <= kFileMax) {
-    char chunk[16384];
-    got = ::read(fd, chunk, sizeof(chunk));
-    if (got > 0) text.append(chunk, static_cast<size_t>(got));
-  }
-  int err = errno;
-  close(fd);
-  if (!regular) return refuse("is not a regular file");
-  if (got < 0) return refuse(std::string("cannot be read: ") + strerror(err));
-  if (text.size() > kFileMax) return refuse("is longer than 1 MiB");
-  return parseConfig(text, file);
+  outcome.problems.push_back({file, 0, "", text.error().sentence, text.error().err});
+  return outcome;
 }
 
 }  // namespace qgpu

@@ -86,7 +86,7 @@ std::vector<ConfigProblem> Daemon::reload(const ConfigOutcome &outcome) {
     spdlog::warn("{}: a new socket or state path takes effect at the next start", config_.file);
   for (const std::string &sentence : dropped) spdlog::warn("{}", sentence);
   state_.edits = std::move(edits);
-  save();
+  if (!dropped.empty()) save();
   sync();
   return {};
 }

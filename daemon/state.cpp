@@ -13,6 +13,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "file.hpp"
 #include "names.hpp"
 
 namespace qgpu {
@@ -86,24 +87,6 @@ State stateOf(const Json &body) {
 // A byte that is not UTF-8 must not turn into an exception.
 std::string dump(const Json &json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
-// ENOENT is an error like any other here.
-Result<std::string> readFile(const std::string &path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Error{errno, strerror(errno), path};
-  std::string text;
-  ssize_t got = 1;
-  while (got > 0 && text.size() <= kFileMax) {
-    char chunk[16384];
-    got = read(fd, chunk, sizeof(chunk));
-    if (got > 0) text.append(chunk, static_cast<size_t>(got));
-  }
-  int err = errno;
-  close(fd);
-  if (got < 0) return Error{err, strerror(err), path};
-  if (text.size() > kFileMax) return Error{EFBIG, "is longer than 4 MiB", path};
-  return text;
 }
 
 bool writeAll(int fd, const std::string &text) {
@@ -183,7 +166,7 @@ Result<State> readState(const std::string &text) {
 }
 
 StateFile::Loaded StateFile::load() {
-  auto text = readFile(path_);
+  auto text = readFile(path_, kFileMax);
   if (!text && text.error().err == ENOENT) return {};
   Error why = text ? Error{} : text.error();
   if (text) {

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "attribute_path.hpp"
+
 namespace qgpu::netlink {
 
 namespace {
@@ -205,6 +207,9 @@ Result<Client::Messages> Client::dump(uint8_t command) {
       case EOPNOTSUPP:
         forget();
         break;
+      case EPROTONOSUPPORT:  // the kernel's word for a module in the middle of its unloading
+        forget();
+        return Error{ENODEV, "the module qgpu is being unloaded", ""};
       default:
         return answers;
     }

@@ -88,10 +88,4 @@ Result<PlanReply> readPlan(const Incoming &incoming);
 Result<Sample> readSample(const Incoming &incoming);
 Result<CardEvent> readEvent(const Incoming &incoming);
 
-// The attribute at this offset of a request, as a person would name it:
-// "plan.tenant[a].guarantee_ppm"; empty when the offset hits none.
-std::string attributeAt(std::span<const uint8_t> request, uint32_t offset);
-// "weight" for a missing attribute of the nest that starts at the offset (0 = top level).
-std::string missingAttribute(std::span<const uint8_t> request, uint32_t nest_offset, uint32_t type);
-
 }  // namespace qgpu::netlink

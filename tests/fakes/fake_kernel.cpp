@@ -476,6 +476,7 @@ void FakeWire::answerController(std::span<const uint8_t> request) {
 
 void FakeWire::answerFamily(std::span<const uint8_t> request) {
   uint8_t command = request[NLMSG_HDRLEN];
+  if (kernel_.unloading) return acknowledge(request, {EPROTONOSUPPORT, "", ""}, 0);
   if (headOf(request).nlmsg_flags & NLM_F_DUMP)
     answerDump(request, command);
   else if (command == QGPU_CMD_PLAN_SET)

@@ -58,6 +58,7 @@ class FakeKernel {
   // Message level.
   int interrupt_dumps = 0;  // so many dumps report that they changed meanwhile
   bool lose_next_answer = false;
+  bool unloading = false;  // dumps are refused as the kernel does while a module goes
   std::vector<FakeWire *> listeners;
   std::function<void()> before_plan_set;  // a race: runs before the plan is looked at
 

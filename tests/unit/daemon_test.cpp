@@ -529,7 +529,7 @@ TEST_F(Verbs, SurviveRandomRequestsAndTheStateStaysSound) {
       request[keys[random() % keys.size()]] = values[random() % values.size()];
     auto answer = ask(request);
     ASSERT_TRUE(answer["ok"].is_boolean());
-    if (!answer["ok"]) ASSERT_FALSE(answer["error"]["sentence"].get<std::string>().empty());
+    ASSERT_TRUE(answer["ok"] || !answer["error"]["sentence"].get<std::string>().empty());
   }
   State stored = state_file.load().state;
   EXPECT_EQ(stored.edits, daemon->edits());

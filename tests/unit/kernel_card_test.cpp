@@ -11,6 +11,7 @@
 
 #include "fakes/fake_kernel.hpp"
 #include "fakes/seed.hpp"
+#include "netlink/attribute_path.hpp"
 
 namespace qgpu {
 namespace {
@@ -156,6 +157,13 @@ TEST_F(KernelCardTest, AbsentModuleIsEnodev) {
   kernel.loaded = false;
   auto inventory = card->inventory();
   EXPECT_EQ(inventory.error().err, ENODEV);
+}
+
+TEST_F(KernelCardTest, ModuleInTheMiddleOfItsUnloadingIsEnodev) {
+  kernel.unloading = true;
+  auto inventory = card->inventory();
+  EXPECT_EQ(inventory.error().err, ENODEV);
+  EXPECT_EQ(inventory.error().sentence, "the module qgpu is being unloaded");
 }
 
 TEST_F(KernelCardTest, LostAnswerIsATimeoutAndTheNextCallIsNotConfused) {
