@@ -7,7 +7,7 @@ set -euo pipefail
 
 declare -A GROUPS_OF=(
 	[build]="g++ make cmake ninja-build pkg-config libnl-3-dev libnl-genl-3-dev libspdlog-dev libfmt-dev
-		libcli11-dev libgtest-dev libgmock-dev libtomlplusplus-dev nlohmann-json3-dev libsystemd-dev"
+		libcli11-dev libgtest-dev libgmock-dev libtomlplusplus-dev nlohmann-json3-dev libsystemd-dev python3-yaml"
 	[kernel]="linux-headers-amd64 gcc-12 make sparse kmod xz-utils libelf-dev bison flex bc"
 	[vm]="qemu-system-x86 busybox-static cpio kmod xz-utils gcc libc6-dev iproute2 util-linux procps"
 	[plot]="python3-matplotlib"
