@@ -10,7 +10,7 @@ mkdir -p "$dir/bin"
 dir=$(cd "$dir" && pwd)
 
 cmake -S "$top" -B "$dir/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF
-cmake --build "$dir/build" -j2
+cmake --build "$dir/build" -j2 --target qgpud qgpuctl qgpu-load
 for name in qgpud qgpuctl qgpu-load; do
 	found=$(find "$dir/build" -type f -name "$name" -perm -u+x | head -n 1)
 	[ -n "$found" ] || { echo "build-programs.sh: $name was not built" >&2; exit 1; }

@@ -8,8 +8,9 @@
 //   qgpunl tsgs CARD                 serial id tenant pid channels slice
 //   qgpunl stats CARD                tenant run_ns err_ns source wait_ns windows preempts overruns;
 //                                    card: "card" switch_ns idle_ns submits preempts time_ns
-//   qgpunl plan CARD GENERATION|- [dry] [replace] [policy=N] [cycle=NS]
+//   qgpunl plan CARD GENERATION|- [dry] [replace] [timed] [policy=N] [cycle=NS]
 //               [NAME[:weight=N][:guarantee=PPM][:ceiling=PPM][:cgroups=ID+ID][:remove]]...
+//                                    timed: the request's nanoseconds follow the generation
 //   qgpunl bind CARD TENANT pid=N|cgroup=ID|tsg=SERIAL
 //   qgpunl events SECONDS            kind tenant tsg pid, as they come
 #include <chrono>
@@ -138,10 +139,13 @@ int plan(genl::Socket &socket, int argc, char **argv) {
   message.put64(QGPU_A_PLAN_GENERATION,
                 asked == "-" ? generation(socket, argv[0]) : std::strtoull(argv[1], nullptr, 0));
   std::uint32_t flags = 0;
+  bool timed = false;
   for (int i = 2; i < argc; i++) {
     const std::string word = argv[i];
     if (word == "dry")
       flags |= QGPU_PLAN_DRY_RUN;
+    else if (word == "timed")
+      timed = true;
     else if (word == "replace")
       flags |= QGPU_PLAN_REPLACE;
     else if (word.starts_with("policy="))
@@ -153,7 +157,9 @@ int plan(genl::Socket &socket, int argc, char **argv) {
   }
   if (flags) message.put32(QGPU_A_PLAN_FLAGS, flags);
   message.close(nest);
+  const auto begin = std::chrono::steady_clock::now();
   const Answer answer = socket.call(message);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   if (answer.error) return refused(answer);
   for (const Bytes &reply : answer.replies)
     for (auto &[type, value] : genl::attributes(reply))
@@ -161,6 +167,7 @@ int plan(genl::Socket &socket, int argc, char **argv) {
         for (auto &[inner, body] : genl::attributes(value)) {
           if (inner == QGPU_A_PLAN_GENERATION) std::cout << genl::number(body) << '\n';
         }
+  if (timed) std::cout << took.count() << '\n';
   return 0;
 }
 
