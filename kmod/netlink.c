@@ -113,6 +113,22 @@ static int refuse_missing(struct genl_info *info, const struct nlattr *nest, u16
 	return refuse(info, -EINVAL, NULL, sentence);
 }
 
+/* Of two values for one thing neither is meant. Types are known to be below 32: checked before. */
+static int refuse_twice(struct genl_info *info, const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	u32 seen = 0;
+	int rem;
+
+	BUILD_BUG_ON(QGPU_A_TENANT_MAX >= 32 || QGPU_A_BIND_MAX >= 32);
+	nla_for_each_nested(attr, nest, rem) {
+		if (seen & BIT(nla_type(attr)))
+			return refuse(info, -EINVAL, attr, "this is given twice");
+		seen |= BIT(nla_type(attr));
+	}
+	return 0;
+}
+
 /* A request that changes something: may the sender, and which card? Takes a reference. */
 static int admin_card(struct sk_buff *skb, struct genl_info *info, struct qgpu_card **out)
 {
@@ -190,6 +206,8 @@ static int parse_tenant(struct genl_info *info, const struct nlattr *nest,
 	int err;
 
 	err = nla_parse_nested(tb, QGPU_A_TENANT_MAX, nest, plan_tenant_policy, info->extack);
+	if (!err)
+		err = refuse_twice(info, nest);
 	if (err)
 		return err;
 	to->nest = nest;
@@ -367,6 +385,8 @@ static int parse_bind(struct genl_info *info, struct qgpu_bind *bind)
 	if (!nest)
 		return refuse_missing(info, NULL, QGPU_A_BIND, "nothing to bind is given");
 	err = nla_parse_nested(tb, QGPU_A_BIND_MAX, nest, bind_policy, info->extack);
+	if (!err)
+		err = refuse_twice(info, nest);
 	if (!err)
 		err = parse_name(info, nest, tb[QGPU_A_BIND_TENANT_NAME], QGPU_A_BIND_TENANT_NAME,
 				 bind->name);

@@ -158,6 +158,20 @@ void refuseMalformed(genl::Socket &s) {
   refused(s, "a weight of 8 bytes",
           tenantPlan(s, "x", [](Message &m) { m.put64(QGPU_A_TENANT_WEIGHT, 1); }), EINVAL,
           QGPU_A_TENANT_WEIGHT);
+  refused(s, "a weight given twice",
+          tenantPlan(s, "x",
+                     [](Message &m) {
+                       m.put32(QGPU_A_TENANT_WEIGHT, 1);
+                       m.put32(QGPU_A_TENANT_WEIGHT, 2);
+                     }),
+          EINVAL, QGPU_A_TENANT_WEIGHT);
+  refused(s, "a process given twice",
+          bindTo("a",
+                 [](Message &m) {
+                   m.put32(QGPU_A_BIND_PID, 1);
+                   m.put32(QGPU_A_BIND_PID, 2);
+                 }),
+          EINVAL, QGPU_A_BIND_PID);
   refused(s, "a generation given twice",
           plan(s, [](Message &m) { m.put64(QGPU_A_PLAN_GENERATION, 1); }), EINVAL,
           QGPU_A_PLAN_GENERATION);
