@@ -37,7 +37,7 @@ static int settle_and_apply(struct qgpu_card *card, struct qgpu_refusal *refusal
 		return -EIO;
 	}
 	qgpu_tsgs_announce_locked(card);
-	atomic_inc(&qgpu_dump_seq);
+	atomic_inc(&qgpu_tsg_dump_seq);
 	if (card->running)
 		qgpu_sched_kick(card);
 	return 0;

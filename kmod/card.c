@@ -36,6 +36,7 @@ DEFINE_MUTEX(qgpu_cards_lock);
 static LIST_HEAD(qgpu_cards); /* sorted by index */
 atomic_t qgpu_live = ATOMIC_INIT(0);
 atomic_t qgpu_dump_seq = ATOMIC_INIT(1);
+atomic_t qgpu_tsg_dump_seq = ATOMIC_INIT(0);
 
 /* ---- hw_io over a simulated card ---- */
 

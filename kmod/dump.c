@@ -62,8 +62,8 @@ static int put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
 	return 0;
 }
 
-/* All objects of a kind of all asked-for cards, as many as fit. */
-static int dump_cards(struct sk_buff *skb, struct netlink_callback *cb,
+/* All objects of a kind of all asked-for cards, as many as fit; @seq changes when they do. */
+static int dump_cards(struct sk_buff *skb, struct netlink_callback *cb, u32 seq,
 		      int (*put_objects_locked)(struct sk_buff *skb, struct netlink_callback *cb,
 						struct qgpu_card *card))
 {
@@ -71,7 +71,7 @@ static int dump_cards(struct sk_buff *skb, struct netlink_callback *cb,
 	struct qgpu_card *card;
 	int err = 0;
 
-	cb->seq = atomic_read(&qgpu_dump_seq);
+	cb->seq = seq;
 	while (!err && (card = next_card(cb))) {
 		/* The list may have moved on since the last call. */
 		if (at->card != card->index)
@@ -145,7 +145,7 @@ static int put_card_locked(struct sk_buff *skb, struct netlink_callback *cb, str
 
 int qgpu_card_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return dump_cards(skb, cb, put_card_locked);
+	return dump_cards(skb, cb, atomic_read(&qgpu_dump_seq), put_card_locked);
 }
 
 static int reply_card_locked(struct sk_buff *skb, struct genl_info *info, struct qgpu_card *card)
@@ -262,7 +262,7 @@ static int put_tenants_locked(struct sk_buff *skb, struct netlink_callback *cb,
 
 int qgpu_tenant_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return dump_cards(skb, cb, put_tenants_locked);
+	return dump_cards(skb, cb, atomic_read(&qgpu_dump_seq), put_tenants_locked);
 }
 
 /* ---- TSGs ---- */
@@ -304,7 +304,9 @@ static int put_tsgs_locked(struct sk_buff *skb, struct netlink_callback *cb, str
 
 int qgpu_tsg_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return dump_cards(skb, cb, put_tsgs_locked);
+	u32 seq = (u32)atomic_read(&qgpu_dump_seq) + (u32)atomic_read(&qgpu_tsg_dump_seq);
+
+	return dump_cards(skb, cb, seq, put_tsgs_locked);
 }
 
 /* ---- counters ---- */
@@ -329,7 +331,8 @@ static struct stats *take_stats(struct qgpu_card *card)
 	unsigned long id;
 
 	lockdep_assert_held(&card->lock);
-	stats = kvzalloc(struct_size(stats, rows, card->tenant_count), GFP_KERNEL);
+	/* Anybody may have many of them begun and never read. */
+	stats = kvzalloc(struct_size(stats, rows, card->tenant_count), GFP_KERNEL_ACCOUNT);
 	if (!stats)
 		return NULL;
 	stats->card_index = card->index;

@@ -53,7 +53,7 @@ struct netlink_ext_ack;
 struct nlattr;
 struct qgpu_sim_device;
 
-/* Ancestors of a process that are remembered, nearest first. */
+/* Ancestors of a process that are remembered: those nearest to the root, which is one. */
 #define QGPU_ANCESTORS_MAX 32
 /* Processes bound by hand and alive at a time, per card. */
 #define QGPU_BOUND_PIDS_MAX 1024
@@ -87,8 +87,8 @@ struct qgpu_tenant {
  * @scheduled: it is on the card's runlist and known to the turn; set once at creation
  * @opener: process that opened the client, as thread group; NULL for the driver's own; holds a
  *          reference; set once at creation
- * @ancestor_count, @ancestors: ids of the opener's cgroup and of those above it, nearest first;
- *          set once at creation
+ * @ancestor_count, @ancestors: ids of the opener's cgroup and of those above it, nearest first,
+ *          less those too deep; set once at creation
  * @bound: id of the tenant it was bound to by hand, 0 = none [lock]
  * @tenant: whose it is; NULL = nobody's [lock]
  * @former: whose it was before the change in progress [lock]
@@ -202,8 +202,11 @@ struct qgpu_refusal {
 extern struct mutex qgpu_cards_lock;
 /* Objects of all kinds that exist; zero at unload or we leak. */
 extern atomic_t qgpu_live;
-/* Changes whenever a card, tenant or TSG comes or goes, or a plan is replaced. */
+/* Changes whenever a card or tenant comes or goes, or a plan is replaced. */
 extern atomic_t qgpu_dump_seq;
+/* Changes whenever a TSG comes, goes or is moved: any process can do that all the time, so it must
+ * not disturb who reads cards and tenants. */
+extern atomic_t qgpu_tsg_dump_seq;
 
 int qgpu_cards_register(void);
 void qgpu_cards_unregister(void);

@@ -221,7 +221,9 @@ void qgpu_tsgs_announce_locked(struct qgpu_card *card)
 
 /* ---- the driver's events; its mutex is held ---- */
 
-/* The opener as a process, and where it lives; it may be gone already. */
+/* The opener as a process, and where it lives; it may be gone already. Of a place too deep to be
+ * remembered in full what is far from the root is left out: whoever is held by a cgroup cannot get
+ * out of it by making others below. */
 static void remember_opener(struct qgpu_tsg *tsg, struct pid *opener)
 {
 	struct task_struct *task;
@@ -231,7 +233,9 @@ static void remember_opener(struct qgpu_tsg *tsg, struct pid *opener)
 	task = pid_task(opener, PIDTYPE_PID);
 	tsg->opener = get_pid(task ? task_tgid(task) : opener);
 	cgroup = task ? task_dfl_cgroup(task) : NULL;
-	while (cgroup && tsg->ancestor_count < QGPU_ANCESTORS_MAX) {
+	while (cgroup && cgroup->level >= QGPU_ANCESTORS_MAX)
+		cgroup = cgroup_parent(cgroup);
+	while (cgroup) {
 		tsg->ancestors[tsg->ancestor_count++] = cgroup_id(cgroup);
 		cgroup = cgroup_parent(cgroup);
 	}
@@ -281,7 +285,7 @@ static int on_tsg_created(void *ctx, const struct qgpu_driver_tsg *made)
 	if (tenant && !tenant->tsg_count++)
 		qgpu_event_locked(card, QGPU_EVENT_TENANT_APPEARED, tenant, tsg);
 	qgpu_event_locked(card, QGPU_EVENT_TSG_BOUND, tenant, tsg);
-	atomic_inc(&qgpu_dump_seq);
+	atomic_inc(&qgpu_tsg_dump_seq);
 	mutex_unlock(&card->lock);
 	return 0;
 
@@ -302,7 +306,7 @@ static void drop_tsg_locked(struct qgpu_card *card, struct qgpu_tsg *tsg)
 	if (tsg->tenant && !--tsg->tenant->tsg_count)
 		qgpu_event_locked(card, QGPU_EVENT_TENANT_GONE, tsg->tenant, NULL);
 	free_tsg(tsg);
-	atomic_inc(&qgpu_dump_seq);
+	atomic_inc(&qgpu_tsg_dump_seq);
 }
 
 static void on_tsg_destroyed(void *ctx, u64 serial)

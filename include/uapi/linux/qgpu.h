@@ -184,7 +184,8 @@ enum qgpu_attr_tenant {
 	QGPU_A_TENANT_HANG_NS,		/* u64, 0 = off [set] */
 	QGPU_A_TENANT_MEMORY_BYTES,	/* u64, 0 = no cap [set] */
 	QGPU_A_TENANT_CGROUPS,		/* binary: array of u64 cgroup v2 ids (inode numbers),
-					 * the whole list, replaces the former [set] */
+					 * the whole list, replaces the former; of cgroups at most
+					 * 31 levels below the root [set] */
 	QGPU_A_TENANT_SHARE_PPM,	/* u32, effective among those awake */
 	QGPU_A_TENANT_SLICE_NS,		/* u64, effective slice of each of its TSGs as the chip took it */
 	QGPU_A_TENANT_WINDOW_NS,	/* u64, budget a period under windows, 0 = in rotation */

@@ -133,9 +133,19 @@ class Socket {
     return callRaw(message);
   }
   Answer callRaw(Message &message) {
-    message.header().nlmsg_seq = ++sequence_;
+    sendRaw(message);
+    return collect();
+  }
+  // The same in two steps: the kernel fills the first datagram of a dump while it is sent, and the
+  // rest while it is collected.
+  void begin(Message message) {
+    message.header().nlmsg_type = family_;
+    message.header().nlmsg_flags |= NLM_F_ACK;
+    message.header().nlmsg_len = static_cast<std::uint32_t>(message.bytes.size());
+    sendRaw(message);
+  }
+  Answer collect() {
     Answer answer;
-    if (send(fd_, message.bytes.data(), message.bytes.size(), 0) < 0) die("send");
     while (!receive(answer)) {
     }
     return answer;
@@ -157,6 +167,11 @@ class Socket {
   }
 
  private:
+  void sendRaw(Message &message) {
+    message.header().nlmsg_seq = ++sequence_;
+    if (send(fd_, message.bytes.data(), message.bytes.size(), 0) < 0) die("send");
+  }
+
   Bytes datagram() {
     Bytes bytes(1 << 20);
     const ssize_t got = recv(fd_, bytes.data(), bytes.size(), 0);

@@ -12,9 +12,14 @@
 //               [NAME[:weight=N][:guarantee=PPM][:ceiling=PPM][:cgroups=ID+ID][:remove]]...
 //                                    timed: the request's nanoseconds follow the generation
 //   qgpunl bind CARD TENANT pid=N|cgroup=ID|tsg=SERIAL
+//   qgpunl during cards|tenants|tsgs CMD
+//                                    runs CMD (by the shell) in the middle of a dump; 1 = the dump
+//                                    said that it was interrupted, else 0
+//   qgpunl hold N CMD                runs CMD while N dumps of counters are begun and not read
 //   qgpunl events SECONDS            kind tenant tsg pid, as they come
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <sstream>
 
 #include "genl.hpp"
@@ -186,6 +191,25 @@ int bindTo(genl::Socket &socket, char **argv) {
   return answer.error ? refused(answer) : 0;
 }
 
+int during(genl::Socket &socket, const std::string &what, const char *command) {
+  socket.begin(Message(what == "cards"     ? QGPU_CMD_CARD_GET
+                       : what == "tenants" ? QGPU_CMD_TENANT_GET
+                                           : QGPU_CMD_TSG_GET,
+                       NLM_F_DUMP));
+  if (std::system(command)) return 1;
+  std::cout << socket.collect().interrupted << '\n';
+  return 0;
+}
+
+int hold(int count, const char *command) {
+  std::vector<std::unique_ptr<genl::Socket>> sockets;
+  for (int i = 0; i < count; i++) {
+    sockets.push_back(std::make_unique<genl::Socket>());
+    sockets.back()->begin(Message(QGPU_CMD_STATS_GET, NLM_F_DUMP));
+  }
+  return std::system(command) ? 1 : 0;
+}
+
 int events(genl::Socket &socket, int seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   socket.joinEvents();
@@ -235,6 +259,8 @@ int main(int argc, char **argv) {
   if (verb == "stats") return listStats(dump(socket, QGPU_CMD_STATS_GET, card));
   if (verb == "plan" && argc > 3) return plan(socket, argc - 2, argv + 2);
   if (verb == "bind" && argc > 4) return bindTo(socket, argv + 2);
+  if (verb == "during" && argc > 3) return during(socket, argv[2], argv[3]);
+  if (verb == "hold" && argc > 3) return hold(std::atoi(argv[2]), argv[3]);
   if (verb == "events" && argc > 2) return events(socket, std::atoi(argv[2]));
   std::cerr << "usage: see the head of qgpunl.cpp\n";
   return 2;

@@ -64,6 +64,31 @@ check_equal "what is in other is a's" "$(owner "$other")" a
 check "plan: a has nothing" set_plan a:cgroups=
 check_equal "then it is default's" "$(owner "$other")" default
 
+# Whoever may make cgroups below its own makes as many as it likes.
+deep=outer/inner/leaf
+for _ in {1..40}; do
+	deep+=/d
+	mkdir "$top/$deep"
+done
+check "plan: a has outer" set_plan "a:cgroups=$(id_of outer)"
+start "$deep"
+check_equal "a process 43 cgroups below outer is a's" "$(owner "$pid")" a
+check "plan: b has inner" set_plan "b:cgroups=$(id_of outer/inner)"
+check_equal "the nearest cgroup decides there too" "$(owner "$pid")" b
+check "plan: neither has anything" set_plan a:cgroups= b:remove
+kill -9 "$pid"
+unset 'pids[-1]'
+
+# ---- readers among TSGs that come and go ----
+brief="$front_bin/saturate 1000 1 >/dev/null"
+check_equal "a TSG that comes and goes does not interrupt who reads tenants" "$("$nl" during tenants "$brief")" 0
+check_equal "nor who reads cards" "$("$nl" during cards "$brief")" 0
+check_equal "but who reads TSGs" "$("$nl" during tsgs "$brief")" 1
+change="$nl plan 0 - a:weight=151 >/dev/null"
+for what in cards tenants tsgs; do
+	check_equal "a plan that is replaced interrupts who reads $what" "$("$nl" during $what "$change")" 1
+done
+
 # ---- by hand ----
 check "plan: a, b and c" set_plan a b c
 check "bind the cgroup other to a" "$nl" bind 0 a cgroup="$(id_of other)"
@@ -113,7 +138,22 @@ kill -9 "${pids[@]}" 2>/dev/null || true
 wait 2>/dev/null || true
 is_idle() { [[ -z $("$nl" tsgs 0) ]]; }
 check "all TSGs are gone" wait_until 5 is_idle
-rmdir $top/outer/inner/leaf $top/outer/inner $top/outer $top/other $top
+
+# ---- what anybody may make the module remember is charged ----
+many=()
+for i in {1..1000}; do many+=("t$i"); done
+check "plan: a thousand tenants" set_plan replace "${many[@]}"
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+reader=/sys/fs/cgroup/qgpu-reader
+mkdir $reader
+held() { (in_cgroup ../qgpu-reader "$nl" hold "$1" "cat $reader/memory.current"); }
+none=$(held 0)
+some=$(held 100)
+note "bytes charged to a reader of counters: $none, with 100 dumps held open: $some"
+check "counters that are read slowly are charged to the reader" test "$some" -gt $((none + 4000000))
+check "plan: nobody" set_plan replace
+
+find $top $reader -depth -type d -exec rmdir {} +
 check "qgpu unloads" modprobe -r qgpu
 front_unload
 done_testing
