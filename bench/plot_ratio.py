@@ -49,7 +49,7 @@ def main():
                 f"{record_ratio(p):>7.3f} {100 * total(p, alone[batch]):>6.1f} %"
             )
         print(f"{batch:>6} | {cells[0]:^45} | {cells[1]:^45}")
-    print("A, B: batches completed a second; record: ratio by the chip's own record of who ran;")
+    print("A, B: items completed a second; record: ratio by the chip's own record of who ran;")
     print("sum: both together against one tenant alone. Small batches leave the card idle: both get")
     print("all they ask, and there is nothing to share.")
 
