@@ -41,6 +41,18 @@ std::string unescape(const std::string &text) {
   return out;
 }
 
+// Whoever may make cgroups chooses their names, and a complaint ends on somebody's terminal.
+std::string printable(const std::string &path) {
+  std::string out;
+  for (size_t i = 0; i < path.size(); ++i) {
+    auto c = static_cast<unsigned char>(path[i]);
+    auto next = static_cast<unsigned char>(i + 1 < path.size() ? path[i + 1] : 0);
+    bool is_control = c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+    out += is_control ? '?' : path[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string findCgroup2Mount(const std::string &mountinfo) {
@@ -139,13 +151,13 @@ CgroupTree::Resolved CgroupTree::resolve(const std::vector<TenantEntry> &tenants
       auto [owner, is_new] = owners.emplace(cgroup.id, tenant.name);
       if (!is_new) {
         if (owner->second != tenant.name)
-          resolved.complaints.push_back("cgroup " + cgroup.path + " matches tenant \"" +
+          resolved.complaints.push_back("cgroup " + printable(cgroup.path) + " matches tenant \"" +
                                         tenant.name + "\" and belongs to \"" + owner->second +
                                         "\" already");
       } else if (ids.size() == QGPU_CGROUPS_MAX) {
-        resolved.complaints.push_back("tenant \"" + tenant.name + "\" matches more than " +
-                                      std::to_string(QGPU_CGROUPS_MAX) +
-                                      " cgroups; the others are not its own: " + cgroup.path);
+        resolved.complaints.push_back(
+            "tenant \"" + tenant.name + "\" matches more than " + std::to_string(QGPU_CGROUPS_MAX) +
+            " cgroups; the others are not its own: " + printable(cgroup.path));
         break;
       } else {
         ids.push_back(cgroup.id);

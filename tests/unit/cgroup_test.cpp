@@ -49,6 +49,19 @@ TEST(Cgroup, ResolvesExactPathsAndPatternsToInodeNumbers) {
   EXPECT_TRUE(resolved.complaints.empty());
 }
 
+TEST(Cgroup, ComplaintsCarryNoControlCharactersOfANameSomebodyChose) {
+  fakes::TempFolder folder;
+  folder.makeFolder("k/a\x1b[2J\xc2\x9b\x7f\xc3\xa4");
+  CgroupTree tree(folder.path());
+  auto resolved =
+      tree.resolve(tenantsOf("[tenant.a]\ncgroup = \"/k/*\"\n[tenant.b]\ncgroup = \"/k/a*\"\n"));
+  ASSERT_EQ(resolved.complaints.size(), 1u);
+  for (const char *bad : {"\x1b", "\xc2\x9b", "\x7f"})
+    EXPECT_EQ(resolved.complaints[0].find(bad), std::string::npos) << resolved.complaints[0];
+  EXPECT_NE(resolved.complaints[0].find("?[2J"), std::string::npos);
+  EXPECT_NE(resolved.complaints[0].find("\xc3\xa4"), std::string::npos);
+}
+
 TEST(Cgroup, ExactPathWinsOverPatternAndTheFirstPatternOverTheSecond) {
   fakes::TempFolder folder;
   folder.makeFolder("k/one");
