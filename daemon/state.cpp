@@ -189,6 +189,10 @@ StateFile::Loaded StateFile::load() {
 
 Result<void> StateFile::save(const State &state) {
   std::string fresh = path_ + ".new";
+  std::string text = writeState(state);
+  // It would be refused when it is read.
+  if (text.size() > kFileMax)
+    return Error{EFBIG, "there are more run-time edits than the state file may hold", path_};
   auto fail = [&](const char *what) -> Result<void> {
     int err = errno;
     unlink(fresh.c_str());
@@ -198,7 +202,7 @@ Result<void> StateFile::save(const State &state) {
   unlink(fresh.c_str());
   int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return fail("create");
-  bool written = writeAll(fd, writeState(state)) && fsync(fd) == 0;
+  bool written = writeAll(fd, text) && fsync(fd) == 0;
   int err = errno;
   close(fd);
   errno = err;

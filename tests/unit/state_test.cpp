@@ -35,6 +35,18 @@ TEST(State, WhatIsSavedIsLoaded) {
   EXPECT_FALSE(std::filesystem::exists(folder / "state.json.new"));
 }
 
+TEST(State, WhatCouldNotBeLoadedIsNotSaved) {
+  fakes::TempFolder folder;
+  StateFile file(folder / "state.json");
+  ASSERT_TRUE(file.save(sampleState()));
+  State state = sampleState();
+  state.edits.of("c", "").basis = std::string(5 << 20, 'x');
+  auto saved = file.save(state);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().err, EFBIG);
+  EXPECT_EQ(file.load().state, sampleState());
+}
+
 TEST(State, AbsentFileIsAnEmptyStateWithoutComplaint) {
   fakes::TempFolder folder;
   StateFile::Loaded loaded = StateFile(folder / "state.json").load();
