@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t kFileMax = 1024 * 1024;
 constexpr size_t kPatternMax = 1024;
+constexpr long kLevelsMax = 31;
 constexpr uint64_t kCycleMinMs = 1;
 constexpr uint64_t kCycleMaxMs = 1000;
 
@@ -230,14 +231,23 @@ class Reader {
 
   // A uuid, an index (as a number or as text) or "all"; empty when it is none of them.
   std::string readSelector(const toml::node &node, int line, const std::string &key) {
-    if (const auto *index = node.as_integer())
-      return index->get() >= 0 ? std::to_string(index->get()) : "";
+    if (const auto *index = node.as_integer()) {
+      std::string number = std::to_string(index->get());
+      return index->get() >= 0 && isSelector(number) ? number : "";
+    }
     auto text = string(node, line, key);
     if (!text) return "-";
-    bool plain = !text->empty() && std::all_of(text->begin(), text->end(), [](unsigned char c) {
+    return isSelector(*text) ? *text : "";
+  }
+
+  // Of what looks like a number only how a card's index is written: "00" would match no card.
+  static bool isSelector(std::string_view text) {
+    if (text.empty()) return false;
+    if (text.find_first_not_of("0123456789") == std::string_view::npos)
+      return text.size() < 10 && (text.size() == 1 || text.front() != '0');
+    return std::all_of(text.begin(), text.end(), [](unsigned char c) {
       return c < 0x80 && (std::isalnum(c) || c == '-' || c == '.' || c == ':');
     });
-    return plain ? *text : "";
   }
 
   void readTenants(const toml::table &tenants) {
@@ -298,6 +308,8 @@ class Reader {
     for (const auto &[key, node] : cards) {
       std::string card_path = path + "." + std::string(key.str());
       int line = lineOf(key.source());
+      if (key == "all" || !isSelector(key.str()))
+        problem(line, card_path, "must be a card's uuid or its index");
       table(node, card_path, line, [&](const toml::table &numbers) {
         TenantOnCard card{std::string(key.str()), line, {}};
         for (const auto &[number_key, number] : numbers) {
@@ -384,6 +396,9 @@ class Reader {
     if (text.size() > kPatternMax) return "is too long";
     if (text == "/") return "is every process: that is the tenant \"default\"";
     if (text.find('\0') != std::string_view::npos) return "has a zero byte";
+    // The kernel looks no deeper for whose a process is.
+    if (std::count(text.begin(), text.end(), '/') > kLevelsMax)
+      return "is more than 31 levels deep";
     size_t at = 1;
     while (at <= text.size()) {
       size_t end = std::min(text.find('/', at), text.size());

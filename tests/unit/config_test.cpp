@@ -47,6 +47,22 @@ TEST(Config, ReadsCardsTenantsAndOverrides) {
   EXPECT_TRUE(b->cgroups[1].glob);
 }
 
+TEST(Config, SelectorsThatCouldMatchNoCardAreRefused) {
+  for (const char *match : {"\"00\"", "\"007\"", "\"99999999999\"", "99999999999", "-1", "\"\""})
+    EXPECT_NE(problemsOf(std::string("[[card]]\nmatch = ") + match + "\n"), "") << match;
+  for (const char *card : {"all", "00", "\"GPU 1\"", "\"\"", "99999999999"})
+    EXPECT_NE(problemsOf(std::string("[tenant.a.card.") + card + "]\nweight = 5\n"), "") << card;
+  for (const char *card : {"0", "12", "\"GPU-1\"", "GPU-1"})
+    EXPECT_EQ(problemsOf(std::string("[tenant.a.card.") + card + "]\nweight = 5\n"), "") << card;
+}
+
+TEST(Config, CgroupsDeeperThanTheKernelLooksAreRefused) {
+  std::string path;
+  for (int i = 0; i < 31; ++i) path += "/d";
+  EXPECT_EQ(problemsOf("[tenant.a]\ncgroup = \"" + path + "\"\n"), "");
+  EXPECT_NE(problemsOf("[tenant.a]\ncgroup = \"" + path + "/d\"\n"), "");
+}
+
 TEST(Config, ShippedExamplesAreRight) {
   for (const char *name : {"two-tenants.toml", "qgpud.toml"}) {
     ConfigOutcome outcome = loadConfig(std::string(QGPU_SOURCE_DIR "/examples/") + name);
