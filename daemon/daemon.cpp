@@ -340,11 +340,14 @@ Result<Daemon::Outcome> Daemon::setPolicy(const std::string &card, uint32_t poli
   return change(std::move(edits), uuid, mode);
 }
 
-Result<void> Daemon::ensure(const std::string &tenant, const std::string &cgroup) {
+Result<void> Daemon::ensure(const std::string &tenant, const std::string &cgroup,
+                            uint64_t seen_id) {
   if (!config_.findTenant(tenant))
     return Error{ENOENT, "the configuration " + config_.file + " has no such tenant", tenant};
   uint64_t id = cgroups_.idOf(cgroup);
   if (id == 0) return Error{ENOENT, "there is no such cgroup", cgroup};
+  if (seen_id != 0 && seen_id != id)
+    return Error{EXDEV, "for the caller this path is another cgroup than for qgpud", cgroup};
   look();
   const auto owned = cgroup_ids_.find(tenant);
   if (owned == cgroup_ids_.end() ||

@@ -69,7 +69,9 @@ class Daemon {
 
   // Fails closed: ok only if this cgroup belongs to this tenant on every managed card, each card
   // can enforce and does. Looks at the cgroups and the cards afresh.
-  Result<void> ensure(const std::string &tenant, const std::string &cgroup);
+  // seen_id: what the caller holds for this cgroup; another mount or a later cgroup may have the
+  // same path. 0 = whatever is there.
+  Result<void> ensure(const std::string &tenant, const std::string &cgroup, uint64_t seen_id = 0);
 
   // Effective values change with who is awake: reads the cards again unless that was just done.
   void refresh();

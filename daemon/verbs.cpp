@@ -57,6 +57,13 @@ class Fields {
     return std::nullopt;
   }
 
+  uint64_t neededId(const char *name) {
+    const Json *value = take(name);
+    if (value && value->is_number_unsigned() && *value != 0) return value->get<uint64_t>();
+    fail(name, value ? "must be a positive integer" : "is missing");
+    return 0;
+  }
+
   std::optional<uint32_t> percent(const char *name) {
     const Json *value = take(name);
     if (!value) return std::nullopt;
@@ -194,12 +201,13 @@ ControlServer::Answer place(Daemon &daemon, Fields &fields) {
 ControlServer::Answer ensure(Daemon &daemon, Fields &fields) {
   std::string tenant = fields.neededText("tenant");
   std::string cgroup = fields.neededText("cgroup");
+  uint64_t id = fields.neededId("id");
   if (const Error *mistake = fields.mistake()) return failed(*mistake);
   bool inside = !cgroup.empty() && cgroup.front() == '/' &&
                 (cgroup + "/").find("/../") == std::string::npos &&
                 cgroup.find('\0') == std::string::npos;
   if (!inside) return failed({EINVAL, "must be a path below the cgroup2 mount", "cgroup"});
-  return answerOf(daemon.ensure(tenant, cgroup));
+  return answerOf(daemon.ensure(tenant, cgroup, id));
 }
 
 ControlServer::Answer events(Daemon &, Fields &fields) {

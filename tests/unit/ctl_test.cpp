@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -92,8 +93,12 @@ class Ctl : public ::testing::Test {
   StateFile state_file{folder / "state.json"};
   Loop loop;
   Daemon daemon{card, cgroups, state_file, clock};
+  std::function<void(const Json &, ControlServer::Answer &)> after_answer =
+      [](const Json &, ControlServer::Answer &) {};
   ControlServer server{loop, clock, [this](const Json &request, const Peer &peer) {
-                         return answerRequest(daemon, request, peer);
+                         auto answer = answerRequest(daemon, request, peer);
+                         after_answer(request, answer);
+                         return answer;
                        }};
   std::string socket = folder / "qgpud.sock";
   int stop_fd;
@@ -204,6 +209,37 @@ TEST_F(Ctl, JoiningMakesTheCgroupHasItConfirmedAndWritesTheProcess) {
   tree.write("qgpu/a/cgroup.procs", "");
   ASSERT_TRUE(joinTenant(*connection, "a"));
   EXPECT_EQ(tree.read("qgpu/a/cgroup.procs"), "0");
+}
+
+// The caller's cgroup mount may be another one, as in a container that was given the socket.
+TEST_F(Ctl, RunDoesNotJoinAnotherCgroupOfTheSamePath) {
+  tree.makeFolder("qgpu/a");
+  fakes::TempFolder seen;
+  seen.makeFolder("qgpu/a");
+  seen.write("qgpu/a/cgroup.procs", "");
+  after_answer = [&](const Json &request, ControlServer::Answer &answer) {
+    if (request["verb"] != "place") return;
+    Json place = Json::parse(answer.line);
+    place["root"] = seen.path();
+    answer.line = place.dump();
+  };
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"run", "--tenant", "a", "--", "/no/such/command"}), kExitNotStarted);
+  EXPECT_NE(err.find("another cgroup"), std::string::npos) << err;
+  EXPECT_EQ(seen.read("qgpu/a/cgroup.procs"), "");
+}
+
+// Removed and made anew once it was confirmed: nobody knows the new one yet.
+TEST_F(Ctl, RunDoesNotJoinACgroupMadeAfterTheConfirmation) {
+  after_answer = [&](const Json &request, ControlServer::Answer &) {
+    if (request["verb"] != "ensure") return;
+    std::filesystem::rename(tree.path() + "/qgpu/a", tree.path() + "/old");
+    tree.makeFolder("qgpu/a");
+    tree.write("qgpu/a/cgroup.procs", "");
+  };
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"run", "--tenant", "a", "--", "/no/such/command"}), kExitNotStarted);
+  EXPECT_EQ(tree.read("qgpu/a/cgroup.procs"), "");
 }
 
 TEST_F(Ctl, RunPassesTheCommandsOwnOptionsOn) {

@@ -387,6 +387,8 @@ TEST_F(DaemonTest, EnsureIsClosedUnlessEveryCardEnforces) {
   tree.makeFolder("qgpu/a");
   auto ensured = daemon->ensure("a", "/qgpu/a");
   EXPECT_TRUE(ensured) << ensured.error().text();
+  EXPECT_TRUE(daemon->ensure("a", "/qgpu/a", cgroups.idOf("/qgpu/a")));
+  EXPECT_EQ(daemon->ensure("a", "/qgpu/a", cgroups.idOf("/qgpu/other")).error().err, EXDEV);
 
   kernel.card(0).info.state = QGPU_CARD_DEGRADED;
   kernel.card(0).info.reason = "preempt refused";

@@ -28,9 +28,36 @@ Result<void> makeFolders(const std::string &root, const std::string &path) {
   }
 }
 
-Result<void> enter(const std::string &folder) {
-  std::string procs = folder + "/cgroup.procs";
-  int fd = open(procs.c_str(), O_WRONLY | O_CLOEXEC);
+// A cgroup that is held: what is confirmed and what is joined are the same, whatever becomes of the
+// path meanwhile.
+class HeldCgroup {
+ public:
+  explicit HeldCgroup(const std::string &folder)
+      : folder_(folder), fd_(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+  ~HeldCgroup() {
+    if (fd_ >= 0) close(fd_);
+  }
+  HeldCgroup(const HeldCgroup &) = delete;
+  HeldCgroup &operator=(const HeldCgroup &) = delete;
+
+  Result<uint64_t> id() const;
+  Result<void> enter() const;
+
+ private:
+  std::string folder_;
+  int fd_;
+};
+
+Result<uint64_t> HeldCgroup::id() const {
+  struct stat status {};
+  if (fd_ < 0 || fstat(fd_, &status) != 0)
+    return Error{errno, std::string("cannot look at the cgroup: ") + strerror(errno), folder_};
+  return static_cast<uint64_t>(status.st_ino);
+}
+
+Result<void> HeldCgroup::enter() const {
+  std::string procs = folder_ + "/cgroup.procs";
+  int fd = openat(fd_, "cgroup.procs", O_WRONLY | O_CLOEXEC);
   bool joined = fd >= 0 && write(fd, "0", 1) == 1;
   int err = errno;
   if (fd >= 0) close(fd);
@@ -48,9 +75,13 @@ Result<void> joinTenant(Connection &connection, const std::string &tenant) {
   if (root.empty() || cgroup.empty() || cgroup.front() != '/')
     return Error{EBADMSG, "qgpud did not say where the tenant's cgroup is", tenant};
   if (auto made = makeFolders(root, cgroup); !made) return made.error();
-  auto ensured = connection.ask({{"verb", "ensure"}, {"tenant", tenant}, {"cgroup", cgroup}});
+  HeldCgroup held(root + cgroup);
+  auto id = held.id();
+  if (!id) return id.error();
+  auto ensured =
+      connection.ask({{"verb", "ensure"}, {"tenant", tenant}, {"cgroup", cgroup}, {"id", *id}});
   if (!ensured) return ensured.error();
-  return enter(root + cgroup);
+  return held.enter();
 }
 
 void addRun(CLI::App &app, Context &context) {
