@@ -206,6 +206,7 @@ static void charge(struct turn *turn, u64 now_ns, enum core_seen seen, struct tu
 {
 	if (seen == CORE_SEEN_TSG && (!tsg || !tsg->core.tenant))
 		seen = CORE_SEEN_NOBODY;
+	turn->core.draining = turn->draining_id != HW_NO_ID;
 	turn->core.tail &= seen == CORE_SEEN_TSG && !tsg->in_slot;
 	core_look(&turn->core, now_ns, seen, seen == CORE_SEEN_TSG ? &tsg->core : NULL);
 }
@@ -567,7 +568,7 @@ static int evict(struct turn *turn)
 	turn->refusals++;
 	turn->refused = tsg ? tsg->core.tenant : NULL;
 	if (turn->refused)
-		turn->refused->overruns++;
+		core_fit_overran(turn->refused);
 	/* It has been computing all the time: no need to tell. */
 	turn->draining_id = status.tsg_id;
 	turn->core.tail = true;

@@ -19,6 +19,7 @@ int core_init(struct core *core, const struct core_params *params, u32 tenant_ma
 	core->ready.id = CORE_HEAP_READY;
 	core->waiting.id = CORE_HEAP_WAITING;
 	core->window.kind = CORE_WINDOW_DRIVER;
+	core->rotation.index = U32_MAX; /* the last of equals */
 	core->looked_ns = now_ns;
 	core->look_at_ns = now_ns;
 	core->look_cell_ns = now_ns;
@@ -97,8 +98,17 @@ void core_tenant_remove(struct core *core, struct core_tenant *tenant)
 
 void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns)
 {
+	u32 i;
+
 	if (core->policy == policy && core->cycle_asked_ns == cycle_ns)
 		return;
+	/* What one policy owes is no debt under another. */
+	for (i = 0; i < core->tenant_count && core->policy != policy; i++) {
+		core_ledger_settle(core, core->tenants[i]);
+		core_ledger_restart_due(core->tenants[i]);
+		core->tenants[i]->lag_ns = 0;
+	}
+	core->urgent |= core->policy != policy;
 	core->policy = policy;
 	core->cycle_asked_ns = cycle_ns;
 	core->dirty = true;

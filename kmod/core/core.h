@@ -8,10 +8,10 @@
  *
  *            settings      looks (who is on the engine, who has work)
  *               |                      |
- *   check.c   share.c               ledger.c
- *   refusal   shares of the awake   run, error, busy, lag ──► trim, once a second
- *               |                      |                        |
- *             plan.c  C, T, F, b  ◄────┼────────────────────────┘
+ *   check.c   share.c               ledger.c ────────────► fit.c  who does not fit the rotation
+ *   refusal   shares of the awake   run, error, busy, lag ──► trim, once a second     |
+ *               |                      |                        |                     |
+ *             plan.c  C, T, F, b  ◄────┼────────────────────────┴─────────────────────┘
  *               |                      |
  *               └───────► pick.c ◄─────┘     window = admitted set, slices, end
  *                           |
@@ -54,6 +54,25 @@
  * submit. What remains is the error of "used": it is known from looks to half their distance,
  * with mean zero, so n submits add a random walk of about sqrt(n) * P/4, and no pattern of
  * submits biases anyone. When the slices change, used keeps its fraction of the slice.
+ *
+ * MISFITS (burst-share). The rotation forgives neither who goes idle early (each gap hands the rest
+ * of the slice away: launch-and-sync) nor who cannot be cut (it takes more than its slice). Who
+ * has been busy all the time and is among the members behind by more than 2*T + 1 ms + 3 sigma gets
+ * windows of its own if its visits were seen to be shorter than its slices, by more than T and 8*P
+ * together (slices below 2*P cannot be seen: 6 sigma then); who is as much ahead, if it was seen
+ * computing as long while the engine was to leave it. A tail of 20 ms is enough. While such a
+ * tenant is busy and others are awake, windows follow each other, and the rotation of the others
+ * is one server among them with the sum of their shares and lags. The server furthest behind for
+ * its share is next, lag_i / phi_i, so one that is ahead waits; it may run
+ *
+ *     b_i = C * phi_i + lag_i - C * phi_i * (1 - phi_i) / 2,   within 1/2 ... 2 * C * phi_i   (S)
+ *
+ * and 10*s at least: a server that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S)
+ * what a window missed or took too much is in the next budget, so lag stays within 2*C*phi_i and
+ * one tail. The gap of a window's owner up to 2*s + p is held, not charged: all pay for it in
+ * throughput. When who gave slices away gets windows, lags are cut to one slice, for what it lost
+ * in the rotation is nobody's debt. After 50 windows without gap and overrun it is tried in the
+ * rotation again, after 2 s at least, twice as long each time up to 32 s.
  *
  * EXCLUSIVE WINDOWS (fixed-share). Tenant i owns b_i = phi_i * F_i in each period of
  * F_i = max(20 ms, max(2 ms, 10*s) / phi_i), and periods lie on the card's clock, [k*F_i,
@@ -172,9 +191,19 @@ struct core_phase {
  * @index: place among the tenants
  * @share_ppm: of delivered time among those awake (rotation; 0 asleep), of wall time (windows)
  * @cycle_slice_ns: T, its part of the rotation's cycle, over all its awake TSGs; 0 = asleep
- * @period_ns, @budget_ns: F and b of its exclusive windows after scaling; 0 = no windows
+ * @period_ns, @budget_ns: F and b of its exclusive windows after scaling; 0 = no windows. Under
+ *                         burst-share no period: @budget_ns is its part of a cycle
  * @trim_ppm: correction of T by the ledger, -100000 ... 100000
  * @held: it is awake and its share is 0: not admitted
+ *
+ * Fit:
+ * @misfit: does not fit the rotation; @windowed: has windows of its own for that by the plan
+ * @excess_ns: by how much its visits of late were longer than its slices
+ * @drained_ns: how long it computed when the engine was to leave it, since it became busy
+ * @fit_lag_ns, @fit_var_us2: its lag among the members of the rotation, and the variance of its
+ *                            run time, when it became busy
+ * @misfit_from_ns, @stay_ns: since when, and how long at least
+ * @clean: windows in a row that any rotation would have given it
  *
  * Objects and activity:
  * @tsgs: its TSGs
@@ -199,7 +228,8 @@ struct core_phase {
  *
  * Windows:
  * @left_ns: budget left in the period that ends at @period_end_ns; < 0 = overrun
- * @deadline_ns: its key: @period_end_ns, one period less while it has a missed budget
+ * @deadline_ns: its key: @period_end_ns, one period less while it has a missed budget; under
+ *               burst-share the virtual time at which it would have what it ran
  * @heap, @heap_at: which heap it is in (CORE_HEAP_*) and where
  * @phase: where its TSGs' rotation was cut at the end of its last window
  */
@@ -211,6 +241,12 @@ struct core_tenant {
 	u64 period_ns, budget_ns;
 	s32 trim_ppm;
 	bool held;
+
+	bool misfit, windowed;
+	s64 excess_ns, fit_lag_ns;
+	u64 drained_ns, fit_var_us2;
+	u64 misfit_from_ns, stay_ns;
+	u32 clean;
 
 	struct core_tsg *tsgs;
 	u32 tsg_count, listed_count, awake_count, work_count;
@@ -260,23 +296,25 @@ struct core_claim {
 /* Kinds of windows: which TSGs are admitted. Nobody's are always. */
 enum core_window_kind {
 	CORE_WINDOW_DRIVER,    /* all listed, the driver's slices and order (best-effort) */
-	CORE_WINDOW_ROTATION,  /* all tenants, planned slices, endless */
+	CORE_WINDOW_ROTATION,  /* planned slices: all tenants, endless; or the rotation's members */
 	CORE_WINDOW_EXCLUSIVE, /* the owner's, until its budget is used or it has no work */
 	CORE_WINDOW_QUIET,     /* no busy owner has budget: those not busy who have some */
 };
 
 /**
  * struct core_window - what is on
- * @kind, @owner: owner under EXCLUSIVE, else NULL
+ * @kind, @owner: owner under EXCLUSIVE; under ROTATION &core.rotation when it has an end; or NULL
  * @budget_ns: most that the owner may run in it
  * @spent_ns: what it ran in it
  * @from_ns: when it was decided
+ * @gap: a look found the engine idle after somebody had run in it
  */
 struct core_window {
 	enum core_window_kind kind;
 	struct core_tenant *owner;
 	s64 budget_ns, spent_ns;
 	u64 from_ns;
+	bool gap;
 };
 
 /**
@@ -292,21 +330,30 @@ struct core_totals {
  *
  * @params, @policy, @cycle_asked_ns: as given
  * @tenants, @tenant_count, @tenant_max: all of them; @claims: scratch of one for each
+ * @rotation: the rotation as one server: share, run, lag and work_count are the sums over its busy
+ *            members, those without windows of their own; not among @tenants
  *
  * Plan:
  * @cycle_ns: C in force; 0 = no rotation
  * @awake_tenants, @awake_tsgs: who has slices by activity; M = awake_tsgs
- * @dirty: who is awake or what was asked changed since the plan
+ * @dirty: who is awake or what was asked changed since the plan; @urgent: the policy did, so the
+ *         plan in force is one of the former
  * @stale: the image in the slot is not what the window and the plan say
  * @planned_at_ns, @trimmed_at_ns: when that was last done
+ * @interrupted: the rotation was not alone since the last trim
+ * @forgive: the next plan cuts lags to one slice
  *
  * Ledger:
  * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
  * @seen_before: the look before the last saw the same
  * @seen_awaited: turn.c looked until it saw this
  * @tail: somebody outside the image is still computing (set by turn.c): looked at closely
+ * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
+ *            how long
+ * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
  * @v: virtual time; @busy_ppm: sum of shares of the busy; @busy_recip: 10^6 * 2^20 / busy_ppm
  * @visit, @visit_from_ns: who was last seen running, and since when without a break
+ * @visit_met: a look found it running, so a switch ends the visit
  * @look_cell_ns, @look_at_ns, @rng: the cell of the grid the next look is in; when; the jitter
  */
 struct core {
@@ -317,22 +364,28 @@ struct core {
 	struct core_tenant **tenants;
 	u32 tenant_count, tenant_max;
 	struct core_claim *claims;
+	struct core_tenant rotation;
 
 	u64 cycle_ns;
 	u32 awake_tenants, awake_tsgs;
-	bool dirty, stale;
+	bool dirty, urgent, stale;
 	u64 planned_at_ns, trimmed_at_ns;
+	bool interrupted, forgive;
 
 	u64 looked_ns;
 	enum core_seen seen;
 	struct core_tsg *seen_tsg;
 	struct core_tenant *seen_tenant;
-	bool seen_before, seen_awaited, tail;
+	bool seen_before, seen_awaited, tail, draining;
+	u64 drain_ns;
 	struct core_totals totals;
+	u32 busy_tenants;
+	u64 contended_from_ns;
 	u64 v, busy_recip;
 	u32 busy_ppm;
 	struct core_tsg *visit;
 	u64 visit_from_ns;
+	bool visit_met;
 	u64 look_cell_ns, look_at_ns, rng;
 
 	struct core_window window;
@@ -447,10 +500,30 @@ s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant);
 
 /* Used between the files of the core: settle lag before a share changes; the busy changed. */
 void core_ledger_settle(struct core *core, struct core_tenant *tenant);
-void core_ledger_busy_sum(struct core *core);
+void core_ledger_busy_sum(struct core *core, u64 now_ns);
 void core_ledger_restart_due(struct core_tenant *tenant);
+/* 3 standard deviations of a variance in square microseconds. */
+u64 core_ledger_chance_ns(u64 var_us2);
 /* Corrections from the ledger. Return: a trim changed. */
 bool core_ledger_trim(struct core *core, u64 now_ns);
+
+/*
+ * fit.c
+ */
+
+/**
+ * core_fit_overran() - its work was not cut in time at a window's end
+ */
+void core_fit_overran(struct core_tenant *tenant);
+
+/* Used between the files of the core: evidence starts afresh; the visit that is followed ended,
+ * @next runs since; it computes though the engine is to leave it; an owner's window closes, given
+ * up or used up; lags after a plan. */
+void core_fit_restart(const struct core *core, struct core_tenant *tenant);
+void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns);
+void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns);
+void core_fit_window(struct core *core, bool given_up, u64 now_ns);
+void core_fit_planned(struct core *core);
 
 /*
  * pick.c
@@ -546,6 +619,14 @@ static inline bool core_tenant_awake(const struct core_tenant *tenant)
 static inline bool core_tenant_busy(const struct core_tenant *tenant)
 {
 	return tenant->work_count != 0;
+}
+
+/* Is what it runs the owner's of the window that is on? */
+static inline bool core_in_window(const struct core *core, const struct core_tenant *tenant)
+{
+	const struct core_tenant *owner = core->window.owner;
+
+	return owner && (owner == tenant || (owner == &core->rotation && !tenant->windowed));
 }
 
 #endif

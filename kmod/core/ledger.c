@@ -30,17 +30,6 @@ static void set_busy_ppm(struct core *core, u32 busy_ppm)
 	core->busy_recip = busy_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, busy_ppm) : 0;
 }
 
-void core_ledger_busy_sum(struct core *core)
-{
-	u64 sum_ppm = 0;
-	u32 i;
-
-	for (i = 0; i < core->tenant_count; i++)
-		if (core_tenant_busy(core->tenants[i]))
-			sum_ppm += core->tenants[i]->share_ppm;
-	set_busy_ppm(core, (u32)sum_ppm);
-}
-
 /* What it was entitled to and did not run since its lag was settled; only the busy are. */
 static s64 open_lag(const struct core *core, const struct core_tenant *tenant)
 {
@@ -81,6 +70,55 @@ void core_ledger_restart_due(struct core_tenant *tenant)
 	tenant->due_broken = false;
 }
 
+/* The busy of the rotation: whoever runs can be ahead only while there are two. */
+static void rotation_busy(struct core *core, u32 count, u64 now_ns)
+{
+	if (count >= 2 && core->rotation.work_count < 2)
+		core->contended_from_ns = now_ns;
+	core->rotation.work_count = count;
+}
+
+/* A member has become busy; its lag is settled. */
+static void rotation_gains(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	core_ledger_settle(core, &core->rotation);
+	core->rotation.lag_ns += tenant->lag_ns;
+	core->rotation.share_ppm += tenant->share_ppm;
+	rotation_busy(core, core->rotation.work_count + 1, now_ns);
+}
+
+static void rotation_loses(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	core_ledger_settle(core, &core->rotation);
+	core->rotation.lag_ns -= tenant->lag_ns;
+	core->rotation.share_ppm -= min(core->rotation.share_ppm, tenant->share_ppm);
+	rotation_busy(core, core->rotation.work_count - 1, now_ns);
+}
+
+void core_ledger_busy_sum(struct core *core, u64 now_ns)
+{
+	struct core_tenant *rotation = &core->rotation, *tenant;
+	u32 sum_ppm = 0, members = 0, i;
+
+	rotation->lag_ns = 0;
+	rotation->share_ppm = 0;
+	rotation->v_from = core->v;
+	rotation->run_from_ns = rotation->run_ns;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (!core_tenant_busy(tenant))
+			continue;
+		sum_ppm += tenant->share_ppm;
+		if (tenant->windowed)
+			continue;
+		members++;
+		rotation->lag_ns += tenant->lag_ns;
+		rotation->share_ppm += tenant->share_ppm;
+	}
+	rotation_busy(core, members, now_ns);
+	set_busy_ppm(core, sum_ppm);
+}
+
 /* Lag is settled before work_count changes: only while it is positive does entitlement grow. */
 static void get_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 {
@@ -92,7 +130,11 @@ static void get_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	if (tenant->work_count++)
 		return;
 	tenant->work_from_ns = now_ns;
+	core->busy_tenants++;
 	set_busy_ppm(core, core->busy_ppm + tenant->share_ppm);
+	if (!tenant->windowed)
+		rotation_gains(core, tenant, now_ns);
+	core_fit_restart(core, tenant);
 	core_pick_busy(core, tenant, now_ns);
 }
 
@@ -107,6 +149,9 @@ static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 		return;
 	tenant->due_broken = true;
 	tenant->had_work_ns += now_ns - tenant->work_from_ns;
+	core->busy_tenants--;
+	if (!tenant->windowed)
+		rotation_loses(core, tenant, now_ns);
 	set_busy_ppm(core, core->busy_ppm - min(core->busy_ppm, tenant->share_ppm));
 	core_pick_idle(core, tenant, now_ns);
 }
@@ -125,7 +170,10 @@ static void wake(struct core *core, struct core_tsg *tsg)
 	core->dirty |= plan_depends(core, tsg);
 	if (!tsg->tenant->awake_count++) {
 		core->awake_tenants++;
+		if (core_tenant_busy(tsg->tenant) && !tsg->tenant->windowed)
+			core->rotation.lag_ns -= tsg->tenant->lag_ns;
 		tsg->tenant->lag_ns = 0;
+		core_fit_restart(core, tsg->tenant);
 		core_ledger_restart_due(tsg->tenant);
 		tsg->tenant->due_broken = core_tenant_busy(tsg->tenant);
 	}
@@ -188,7 +236,9 @@ static void charge(struct core *core, enum core_seen seen, struct core_tenant *t
 	case CORE_SEEN_TSG:
 		tenant->run_ns += span_ns;
 		tenant->left_ns -= (s64)span_ns;
-		if (core->window.owner == tenant)
+		if (!tenant->windowed)
+			core->rotation.run_ns += span_ns;
+		if (core_in_window(core, tenant))
 			core->window.spent_ns += (s64)span_ns;
 		advance_v(core, span_ns);
 		break;
@@ -234,13 +284,22 @@ static u64 visit_begin(const struct core *core, u64 now_ns)
 /* Who runs, and since when without a break, for core_cut(). */
 static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
 {
+	u64 begin_ns;
+
 	if (seen != CORE_SEEN_TSG || now_ns < core->looked_ns)
 		return;
-	if (core->visit == tsg && core->seen != CORE_SEEN_IDLE &&
-	    (core->seen != CORE_SEEN_TSG || core->seen_tsg == tsg))
+	if (core->visit == tsg &&
+	    (core->seen == CORE_SEEN_TSG ? core->seen_tsg == tsg :
+					   core->seen != CORE_SEEN_IDLE && !core->visit_met)) {
+		core->visit_met = true;
 		return;
+	}
+	begin_ns = visit_begin(core, now_ns);
+	if (core->visit && core->visit != tsg)
+		core_fit_visit_ended(core, tsg, begin_ns);
 	core->visit = tsg;
-	core->visit_from_ns = visit_begin(core, now_ns);
+	core->visit_from_ns = begin_ns;
+	core->visit_met = true;
 }
 
 void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
@@ -253,6 +312,11 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	if (tenant)
 		core_work(core, tsg, now_ns, true);
 	follow_visit(core, now_ns, seen, tsg);
+	core->window.gap |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
+	if (tenant && core->draining)
+		core_fit_drains(core, tenant, span_ns, now_ns);
+	else
+		core->drain_ns = 0;
 	/* A state that was waited for says nothing about the time after it. */
 	if (core->seen_awaited)
 		half_ns = span_ns;
@@ -291,6 +355,11 @@ static u64 root(u64 value)
 	return r + (value != 0);
 }
 
+u64 core_ledger_chance_ns(u64 var_us2)
+{
+	return 3000 * root(var_us2);
+}
+
 /* Correct one tenant's T if the ledger is sure that it is off. Return: it changed. */
 static bool trim_one(struct core *core, struct core_tenant *tenant)
 {
@@ -306,7 +375,7 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 	}
 	off_ns = (u64)(tenant->due_lag_ns < 0 ? -tenant->due_lag_ns : tenant->due_lag_ns);
 	sure_ns = env_mul_div(cycle_ns, spread_ppm, CORE_PPM) +
-		  3000 * root(tenant->var_us2 - tenant->due_var_us2);
+		  core_ledger_chance_ns(tenant->var_us2 - tenant->due_var_us2);
 	/* Twice what may be chance: then nearly all of it is not, and nobody is corrected in vain.
 	 */
 	if (off_ns <= 2 * sure_ns)
@@ -327,12 +396,18 @@ bool core_ledger_trim(struct core *core, u64 now_ns)
 	bool changed = false;
 	u32 i;
 
-	if (core->window.kind != CORE_WINDOW_ROTATION || core->awake_tenants < 2 ||
-	    now_ns < core->trimmed_at_ns + CORE_TRIM_EVERY_NS)
+	if (core->window.kind != CORE_WINDOW_ROTATION || core->window.owner ||
+	    core->awake_tenants < 2 || now_ns < core->trimmed_at_ns + CORE_TRIM_EVERY_NS)
 		return false;
 	core->trimmed_at_ns = now_ns;
-	for (i = 0; i < core->tenant_count; i++)
-		changed |= trim_one(core, core->tenants[i]);
+	for (i = 0; i < core->tenant_count; i++) {
+		/* What windows left behind is not the slices' fault. */
+		if (core->interrupted)
+			core_ledger_restart_due(core->tenants[i]);
+		else
+			changed |= trim_one(core, core->tenants[i]);
+	}
+	core->interrupted = false;
 	return changed;
 }
 
@@ -373,6 +448,8 @@ static void forget_tsg(struct core *core, struct core_tsg *tsg)
 		core->seen_tsg = NULL;
 	if (core->visit == tsg)
 		core->visit = NULL;
+	if (core->rotation.phase.tsg == tsg)
+		core->rotation.phase.tsg = NULL;
 	if (!tsg->tenant)
 		return;
 	if (tsg->tenant->phase.tsg == tsg)
@@ -406,7 +483,7 @@ void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
 	if (work_ns > tenant->run_ns)
 		tenant->wait_shown_ns = max(tenant->wait_shown_ns, work_ns - tenant->run_ns);
 	out->run_ns = tenant->run_ns;
-	out->run_err_ns = tenant->edge_ns + 3000 * root(tenant->var_us2);
+	out->run_err_ns = tenant->edge_ns + core_ledger_chance_ns(tenant->var_us2);
 	out->wait_ns = tenant->wait_shown_ns;
 	out->throttled_ns = throttled_ns;
 	out->windows = tenant->windows;

@@ -7,6 +7,10 @@
 
 /* A window whose owner has less than this left is over: a turn costs more. */
 #define WINDOW_RESIDUE_NS 5000
+/* A window under burst-share is at least so many switches long. */
+#define WINDOW_LEAST_SWITCHES 10u
+/* Virtual time may be less than a lag. */
+#define RANK_ORIGIN (1ull << 61)
 /* Owners whose period ended, refilled in one go; the others follow at the next turns. */
 #define REFILLS 2u
 
@@ -119,9 +123,25 @@ static void throttle_ends(struct core_tenant *tenant, u64 now_ns)
 	tenant->throttled = false;
 }
 
+/* Without periods: the virtual time at which it would have what it ran. */
+static void set_rank(const struct core *core, struct core_tenant *tenant)
+{
+	s64 lag_ns = core_lag_ns(core, tenant);
+	u64 off = env_mul_div((u64)(lag_ns < 0 ? -lag_ns : lag_ns), CORE_PPM,
+			      max(tenant->share_ppm, 1u));
+
+	off = min(off, RANK_ORIGIN);
+	tenant->deadline_ns = RANK_ORIGIN + core->v + (lag_ns < 0 ? off : -off);
+}
+
 /* A busy tenant waits for its window, or for its budget. */
 static void queue(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
+	if (!tenant->period_ns) {
+		set_rank(core, tenant);
+		heap_push(&core->ready, tenant);
+		return;
+	}
 	if (has_budget(tenant)) {
 		heap_push(&core->ready, tenant);
 		return;
@@ -144,7 +164,8 @@ void core_pick_busy(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	if (!tenant->budget_ns || core->window.owner == tenant)
 		return;
-	roll(tenant, now_ns, 1);
+	if (tenant->period_ns)
+		roll(tenant, now_ns, 1);
 	queue(core, tenant, now_ns);
 }
 
@@ -160,23 +181,28 @@ void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 form
 {
 	u64 begun;
 
-	if (tenant->budget_ns == former_budget_ns && tenant->period_ns == former_period_ns)
+	if (tenant->period_ns && tenant->budget_ns == former_budget_ns &&
+	    tenant->period_ns == former_period_ns)
 		return;
 	unqueue(core, tenant);
-	if (!tenant->budget_ns) {
+	if (!tenant->period_ns) {
 		tenant->left_ns = 0;
 		throttle_ends(tenant, now_ns);
+		/* The rotation is queued when windows are wanted. */
+		if (tenant->budget_ns && core_tenant_busy(tenant) && core->window.owner != tenant &&
+		    tenant != &core->rotation)
+			queue(core, tenant, now_ns);
 		return;
 	}
 	if (tenant->period_ns != former_period_ns) {
 		begun = env_div(now_ns, tenant->period_ns);
 		tenant->period_end_ns = (begun + 1) * tenant->period_ns;
-		if (!former_budget_ns)
+		if (!former_period_ns)
 			tenant->left_ns =
 				(s64)env_mul_div(tenant->budget_ns, tenant->period_end_ns - now_ns,
 						 tenant->period_ns);
 	}
-	if (former_budget_ns && tenant->left_ns > 0)
+	if (former_period_ns && tenant->left_ns > 0)
 		tenant->left_ns =
 			(s64)env_mul_div((u64)tenant->left_ns, tenant->budget_ns, former_budget_ns);
 	roll(tenant, now_ns, CORE_CARRY_PERIODS);
@@ -227,22 +253,45 @@ static void where_now(const struct core *core, u64 now_ns, struct core_phase *ou
 	out->used_ns = min(used_ns, out->slice_ns);
 }
 
+static bool window_used_up(const struct core *core)
+{
+	return core->window.spent_ns + WINDOW_RESIDUE_NS >= core->window.budget_ns;
+}
+
 static void close_window(struct core *core, u64 now_ns)
 {
 	struct core_tenant *owner = core->window.owner;
 
 	if (!owner)
 		return;
-	if (core->visit && core->visit->tenant == owner)
+	if (core->visit && core_in_window(core, core->visit->tenant))
 		where_now(core, now_ns, &owner->phase);
+	if (owner->windowed)
+		core_fit_window(core, !window_used_up(core), now_ns);
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
 		owner->overruns++;
 	core->window.owner = NULL;
 	if (!owner->budget_ns)
 		return;
-	roll(owner, now_ns, core_tenant_busy(owner) ? CORE_CARRY_PERIODS : 1);
+	if (owner->period_ns)
+		roll(owner, now_ns, core_tenant_busy(owner) ? CORE_CARRY_PERIODS : 1);
 	if (core_tenant_busy(owner))
 		queue(core, owner, now_ns);
+}
+
+/*
+ * Its part of a cycle, more or less by what it is behind or ahead. A server that gets its share is
+ * behind by half of what the others run in a cycle when its window opens.
+ */
+static s64 server_budget(const struct core *core, const struct core_tenant *server)
+{
+	s64 least_ns = (s64)(WINDOW_LEAST_SWITCHES * core->params.switch_ns);
+	s64 part_ns = (s64)env_mul_div(core->cycle_ns, server->share_ppm, CORE_PPM);
+	s64 others_ns = (s64)env_mul_div((u64)part_ns, CORE_PPM - min(server->share_ppm, CORE_PPM),
+					 CORE_PPM);
+	s64 budget_ns = part_ns + core_lag_ns(core, server) - (others_ns >> 1);
+
+	return max(clamp(budget_ns, part_ns >> 1, 2 * part_ns), least_ns);
 }
 
 static void open_window(struct core *core, enum core_window_kind kind, struct core_tenant *owner,
@@ -255,19 +304,23 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	window->spent_ns = 0;
 	window->budget_ns = 0;
 	window->from_ns = now_ns;
-	if (owner) {
+	window->gap = false;
+	if (!owner)
+		return;
+	if (owner->period_ns)
 		window->budget_ns = min(owner->left_ns, (s64)(2 * owner->budget_ns));
-		owner->windows++;
-		core->trimmed_at_ns = now_ns;
-	}
+	else
+		window->budget_ns = server_budget(core, owner);
+	owner->windows++;
+	core->trimmed_at_ns = now_ns;
+	core->interrupted = true;
 }
 
 static bool window_over(const struct core *core)
 {
-	const struct core_window *window = &core->window;
+	const struct core_tenant *owner = core->window.owner;
 
-	return !window->owner->budget_ns || !core_tenant_busy(window->owner) ||
-	       window->spent_ns + WINDOW_RESIDUE_NS >= window->budget_ns;
+	return !owner->budget_ns || !core_tenant_busy(owner) || window_used_up(core);
 }
 
 /* The next owner. One that ran while it waited, as a tail does, may have used up its budget. */
@@ -314,11 +367,50 @@ static void pick_exclusive(struct core *core, u64 now_ns)
 
 static void pick_endless(struct core *core, enum core_window_kind kind, u64 now_ns)
 {
-	if (core->window.kind == kind)
+	if (core->window.kind == kind && !core->window.owner)
 		return;
 	close_window(core, now_ns);
+	unqueue(core, &core->rotation);
 	open_window(core, kind, NULL, now_ns);
 	core->stale = true;
+}
+
+/* The server furthest behind for its share. One that ran while it waited is ranked again. */
+static struct core_tenant *take_server(struct core *core)
+{
+	struct core_tenant *server;
+
+	while (core->ready.count) {
+		server = core->ready.at[0];
+		heap_remove(&core->ready, server);
+		set_rank(core, server);
+		if (!core->ready.count || before(server, core->ready.at[0]))
+			return server;
+		heap_push(&core->ready, server);
+	}
+	return NULL;
+}
+
+/* The rotation alone, or windows of those who do not fit it and of the rotation. */
+static void pick_sharing(struct core *core, u64 now_ns)
+{
+	struct core_tenant *former = core->window.owner, *rotation = &core->rotation, *next;
+
+	if (core->busy_tenants == rotation->work_count) {
+		pick_endless(core, CORE_WINDOW_ROTATION, now_ns);
+		return;
+	}
+	if (former && !window_over(core))
+		return;
+	close_window(core, now_ns);
+	if (!core_tenant_busy(rotation))
+		unqueue(core, rotation);
+	else if (rotation->heap == CORE_HEAP_NONE)
+		queue(core, rotation, now_ns);
+	next = take_server(core);
+	open_window(core, next && next != rotation ? CORE_WINDOW_EXCLUSIVE : CORE_WINDOW_ROTATION,
+		    next, now_ns);
+	core->stale |= next != former;
 }
 
 bool core_pick(struct core *core, u64 now_ns)
@@ -332,7 +424,7 @@ bool core_pick(struct core *core, u64 now_ns)
 		pick_exclusive(core, now_ns);
 		break;
 	case CORE_BURST_SHARE:
-		pick_endless(core, CORE_WINDOW_ROTATION, now_ns);
+		pick_sharing(core, now_ns);
 		break;
 	case CORE_BEST_EFFORT:
 	case CORE_EQUAL_SHARE: /* refused by check.c */
@@ -354,7 +446,7 @@ bool core_admits(const struct core *core, const struct core_tsg *tsg)
 	case CORE_WINDOW_DRIVER:
 		return true;
 	case CORE_WINDOW_ROTATION:
-		return !tenant->held;
+		return !tenant->held && (!core->window.owner || !tenant->windowed);
 	case CORE_WINDOW_EXCLUSIVE:
 		return tenant == core->window.owner;
 	case CORE_WINDOW_QUIET:
@@ -368,7 +460,7 @@ void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 {
 	struct core_tenant *owner = core->window.owner;
 
-	if (owner && !(core->visit && core->visit->tenant == owner))
+	if (owner && !(core->visit && core_in_window(core, core->visit->tenant)))
 		*out = owner->phase;
 	else
 		where_now(core, now_ns, out);
@@ -384,6 +476,7 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 		now_ns += core->params.switch_ns >> (core->seen == CORE_SEEN_SWITCH);
 	core->visit = first;
 	core->visit_from_ns = now_ns - used_ns;
+	core->visit_met = false;
 }
 
 /* ---- when to look again ---- */
@@ -420,7 +513,8 @@ static u64 next_look(struct core *core, u64 now_ns)
 static u64 window_end(const struct core *core, u64 now_ns)
 {
 	const struct core_window *window = &core->window;
-	u64 from_ns = core->seen_tenant == window->owner ? core->looked_ns : now_ns;
+	bool runs = core->seen_tenant && core_in_window(core, core->seen_tenant);
+	u64 from_ns = runs ? core->looked_ns : now_ns;
 
 	if (window_over(core))
 		return now_ns;
@@ -451,12 +545,11 @@ u64 core_next_ns(struct core *core, u64 now_ns)
 	if (core->dirty)
 		next_ns = min(next_ns,
 			      core->planned_at_ns + max(CORE_REPLAN_NS, core->cycle_ns >> 2));
-	if (core->window.kind == CORE_WINDOW_EXCLUSIVE) {
+	if (core->window.owner)
 		next_ns = min(next_ns, window_end(core, now_ns));
-		if (owner_holds(core))
-			next_ns = min(next_ns, now_ns + 2 * core->params.switch_ns +
-						       core->params.takeoff_ns);
-	}
+	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && owner_holds(core))
+		next_ns =
+			min(next_ns, now_ns + 2 * core->params.switch_ns + core->params.takeoff_ns);
 	if (core->window.kind == CORE_WINDOW_QUIET && core->waiting.count)
 		next_ns = min(next_ns, core->waiting.at[0]->period_end_ns);
 	return max(next_ns, now_ns + 1);

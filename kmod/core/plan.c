@@ -19,7 +19,7 @@ static u64 plan_gap(const struct core *core)
 
 bool core_plan_due(const struct core *core, u64 now_ns)
 {
-	return core->dirty && now_ns >= core->planned_at_ns + plan_gap(core);
+	return core->dirty && (core->urgent || now_ns >= core->planned_at_ns + plan_gap(core));
 }
 
 static bool present(const struct core_tenant *tenant)
@@ -71,7 +71,24 @@ static void plan_shares(struct core *core)
 		core->stale |= held != tenant->held;
 		tenant->held = held;
 	}
-	core_ledger_busy_sum(core);
+}
+
+/* Who has windows of its own. Alone, or asleep, everybody fits the rotation. */
+static void plan_servers(struct core *core, u64 now_ns)
+{
+	struct core_tenant *tenant;
+	bool windowed;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		windowed = core->policy == CORE_BURST_SHARE && tenant->misfit &&
+			   core_tenant_awake(tenant) && core->awake_tenants >= 2;
+		core->stale |= windowed != tenant->windowed;
+		tenant->windowed = windowed;
+	}
+	core_ledger_busy_sum(core, now_ns);
+	core_fit_planned(core);
 }
 
 /* The longest cycle that keeps loss, smoothness and waits; core.h, ROTATION. */
@@ -189,14 +206,16 @@ static void plan_rotation(struct core *core, u64 now_ns)
 	u32 i;
 
 	core->cycle_ns = least_biased(core, longest_cycle(core));
+	core->rotation.budget_ns = core->cycle_ns;
+	core_pick_replanned(core, &core->rotation, 0, 0, now_ns);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		budget_ns = tenant->budget_ns;
 		period_ns = tenant->period_ns;
 		tenant->period_ns = 0;
-		tenant->budget_ns = 0;
-		core_pick_replanned(core, tenant, budget_ns, period_ns, now_ns);
 		tenant->cycle_slice_ns = tenant->share_ppm ? part_of(tenant, core->cycle_ns) : 0;
+		tenant->budget_ns = tenant->windowed ? tenant->cycle_slice_ns : 0;
+		core_pick_replanned(core, tenant, budget_ns, period_ns, now_ns);
 		plan_tsgs(core, tenant, tenant->cycle_slice_ns);
 	}
 }
@@ -239,11 +258,14 @@ static void plan_windows(struct core *core, u64 now_ns)
 		plan_tsgs(core, tenant, tenant->budget_ns);
 	}
 	core->cycle_ns = 0;
+	core->rotation.budget_ns = 0;
+	core_pick_replanned(core, &core->rotation, 0, 0, now_ns);
 }
 
 void core_plan_make(struct core *core, u64 now_ns)
 {
 	plan_shares(core);
+	plan_servers(core, now_ns);
 	if (core->policy == CORE_FIXED_SHARE)
 		plan_windows(core, now_ns);
 	else
@@ -251,5 +273,6 @@ void core_plan_make(struct core *core, u64 now_ns)
 	if (core->policy == CORE_BEST_EFFORT)
 		core->cycle_ns = 0;
 	core->dirty = false;
+	core->urgent = false;
 	core->planned_at_ns = now_ns;
 }

@@ -3,5 +3,5 @@
 qgpu_add_test(scenario_test
   SOURCES tests/scenario/list_changes_test.cpp tests/scenario/rotation_test.cpp
           tests/scenario/windows_test.cpp tests/scenario/trouble_test.cpp
-          tests/scenario/random_test.cpp
+          tests/scenario/random_test.cpp tests/scenario/misfit_test.cpp
   LIBRARIES qgpu_core qgpu_hw qgpu_chip)

@@ -359,5 +359,94 @@ TEST(Objects, CanGoAtAnyTime) {
   }
 }
 
+// An ideal engine that runs what the window admits, in steps; tails of those that cannot be cut.
+TEST(Misfits, ServersGetTheirSharesAndWhoIsAheadWaits) {
+  std::mt19937_64 random(seed());
+  for (int round = 0; round < 30; round++) {
+    SCOPED_TRACE("QGPU_SEED=" + std::to_string(seed()) + " round " + std::to_string(round));
+    Bench bench;
+    const size_t count = 2 + random() % 6;
+    uint64_t weights = 0;
+    for (size_t i = 0; i < count; i++) {
+      const uint32_t weight = 20 + static_cast<uint32_t>(random() % 200);
+      weights += weight;
+      bench.add({.weight = weight});
+    }
+    const size_t misfits = 1 + random() % count;
+    const uint64_t tail = random() % 2 ? random() % (60 * kMilli) : 0;
+    bench.allWork();
+    for (size_t i = 0; i < misfits; i++) {
+      bench.tenants[i]->core.misfit = true;
+      bench.tenants[i]->core.stay_ns = UINT64_MAX / 2;
+    }
+    bench.plan();
+    core_pick(&bench.core, bench.now);
+    std::vector<uint64_t> ran(count, 0);
+    std::vector<uint64_t> turns(count, 0);
+    auto runs = [&](size_t i, uint64_t ns) {
+      core_look(&bench.core, bench.now, CORE_SEEN_TSG, bench.tenants[i]->tsgs[0].get());
+      bench.now += ns;
+      core_look(&bench.core, bench.now, CORE_SEEN_TSG, bench.tenants[i]->tsgs[0].get());
+      ran[i] += ns;
+    };
+    size_t member = misfits;
+    while (bench.now < 1'000'000'000'000 + 20 * kSecond) {
+      const core_window &window = bench.core.window;
+      if (window.owner == &bench.core.rotation) {
+        ASSERT_EQ(window.kind, CORE_WINDOW_ROTATION);
+        ASSERT_FALSE(core_admits(&bench.core, bench.tenants[0]->tsgs[0].get()));
+        const auto &core = bench.tenants[member]->core;
+        const auto left = static_cast<uint64_t>(window.budget_ns - window.spent_ns);
+        const uint64_t rest = core.cycle_slice_ns - turns[member];
+        const uint64_t ns = std::min(left, rest);
+        runs(member, ns);
+        turns[member] += ns;
+        if (turns[member] >= core.cycle_slice_ns) {
+          turns[member] = 0;
+          if (++member == count) member = misfits;
+        }
+      } else {
+        ASSERT_EQ(window.kind, CORE_WINDOW_EXCLUSIVE);
+        ASSERT_LT(window.owner->index, misfits);
+        for (size_t i = 0; i < count; i++)
+          ASSERT_EQ(core_admits(&bench.core, bench.tenants[i]->tsgs[0].get()),
+                    i == window.owner->index);
+        const auto budget = static_cast<uint64_t>(window.budget_ns);
+        const size_t owner = window.owner->index;
+        runs(owner, budget + (tail && owner == 0 ? random() % tail : 0));
+      }
+      core_pick(&bench.core, bench.now);
+    }
+    uint64_t all = 0;
+    for (const uint64_t ns : ran) all += ns;
+    for (size_t i = 0; i < count; i++) {
+      const double share = bench.tenants[i]->core.share_ppm / 1e6;
+      EXPECT_NEAR(static_cast<double>(ran[i]) / static_cast<double>(all), share, 0.004) << i;
+    }
+  }
+}
+
+TEST(Misfits, AloneOrAsleepHaveNoWindows) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  a.core.misfit = true;
+  bench.work(a);
+  bench.plan();
+  core_pick(&bench.core, bench.now);
+  EXPECT_FALSE(a.core.windowed);
+  EXPECT_EQ(bench.core.window.owner, nullptr);
+  bench.work(b);
+  bench.plan();
+  core_pick(&bench.core, bench.now);
+  EXPECT_TRUE(a.core.windowed);
+  EXPECT_NE(bench.core.window.owner, nullptr);
+  // Its gap: the rotation is alone again, and admits it in case it wakes.
+  bench.work(a, false);
+  core_pick(&bench.core, bench.now);
+  EXPECT_EQ(bench.core.window.kind, CORE_WINDOW_ROTATION);
+  EXPECT_EQ(bench.core.window.owner, nullptr);
+  EXPECT_TRUE(core_admits(&bench.core, a.tsgs[0].get()));
+}
+
 }  // namespace
 }  // namespace qgpu::core_bench

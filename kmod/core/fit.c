@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fit.c - who does not fit the rotation: work that goes idle early gives the rest of every slice
+ * away, work that cannot be cut takes more than its slice. Told by ledger.c of the visits it saw
+ * and by pick.c of windows that closed; says only who should have windows (core.h, MISFITS).
+ */
+#include "core/core.h"
+
+/* Evidence below this many distances of looks may be chance. */
+#define EXCESS_LOOKS 8
+/* Evidence counts for 32 visits: so many bits of it go at each. */
+#define EXCESS_SHIFT 5
+/* A lag below two slices and this may be a round that was cut. */
+#define LAG_SLACK_NS 1000000
+/* Before it may go back to the rotation. */
+#define CLEAN_WINDOWS 50u
+#define STAY_MIN_NS 2000000000ull
+#define STAY_MAX_NS 32000000000ull
+
+/* Its lag among the members: those in windows may be behind or ahead of all of them. */
+static s64 lag_among_members(const struct core *core, const struct core_tenant *tenant)
+{
+	const struct core_tenant *rotation = &core->rotation;
+	s64 all_ns = core_lag_ns(core, rotation);
+	u64 size_ns = (u64)(all_ns < 0 ? -all_ns : all_ns);
+	s64 part_ns;
+
+	if (!rotation->share_ppm)
+		return core_lag_ns(core, tenant);
+	part_ns = (s64)env_mul_div(size_ns, tenant->share_ppm, rotation->share_ppm);
+	return core_lag_ns(core, tenant) - (all_ns < 0 ? -part_ns : part_ns);
+}
+
+void core_fit_restart(const struct core *core, struct core_tenant *tenant)
+{
+	tenant->excess_ns = 0;
+	tenant->drained_ns = 0;
+	tenant->fit_var_us2 = tenant->var_us2;
+	tenant->fit_lag_ns = lag_among_members(core, tenant);
+}
+
+static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	tenant->misfit = true;
+	tenant->misfit_from_ns = now_ns;
+	tenant->stay_ns = max(tenant->stay_ns, STAY_MIN_NS);
+	tenant->clean = 0;
+	core->dirty = true;
+}
+
+/* Off by more than rounds and chance explain, and its visits say why? */
+static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	s64 slice_ns = (s64)tenant->cycle_slice_ns;
+	s64 sure_ns = max(slice_ns, (s64)(EXCESS_LOOKS * core->params.sample_ns));
+	s64 chance_ns = (s64)core_ledger_chance_ns(tenant->var_us2 - tenant->fit_var_us2);
+	s64 lag_ns = lag_among_members(core, tenant) - tenant->fit_lag_ns;
+	s64 limit_ns = 2 * slice_ns + LAG_SLACK_NS + chance_ns;
+	/* Looks do not tell how long visits this short are: lag alone has to, with twice the room
+	 * for chance. */
+	bool blind = slice_ns < (s64)(2 * core->params.sample_ns);
+
+	if (blind)
+		limit_ns += chance_ns;
+	if (lag_ns > limit_ns && (blind || tenant->excess_ns < -sure_ns)) {
+		core->forgive = true;
+		give_windows(core, tenant, now_ns);
+	} else if (lag_ns < -limit_ns && (s64)tenant->drained_ns > sure_ns) {
+		give_windows(core, tenant, now_ns);
+	}
+}
+
+/* Does the visit that is followed say anything about its tenant? */
+static bool tells(const struct core *core)
+{
+	const struct core_tsg *tsg = core->visit;
+
+	return core->policy == CORE_BURST_SHARE && core->window.kind == CORE_WINDOW_ROTATION &&
+	       tsg->slice_ns && !tsg->tenant->misfit && core->rotation.work_count >= 2 &&
+	       core->visit_from_ns >= core->contended_from_ns;
+}
+
+void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns)
+{
+	const struct core_tsg *tsg = core->visit;
+	struct core_tenant *tenant = tsg->tenant;
+	s64 excess_ns;
+
+	/* A tail of somebody outside the image says nothing about whoever was to run. */
+	if (!tells(core) || !next->slice_ns)
+		return;
+	excess_ns = (s64)(next_from_ns - core->visit_from_ns) - (s64)core->params.switch_ns -
+		    (s64)tsg->slice_ns;
+	tenant->excess_ns += excess_ns - (tenant->excess_ns >> EXCESS_SHIFT);
+	judge(core, tenant, next_from_ns);
+}
+
+void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns)
+{
+	if (!core->drain_ns)
+		span_ns >>= 1; /* it began somewhere in between */
+	core->drain_ns += span_ns;
+	tenant->drained_ns += span_ns;
+	if (core->policy != CORE_BURST_SHARE || tenant->misfit)
+		return;
+	if (core->drain_ns > CORE_PERIOD_MIN_NS)
+		give_windows(core, tenant, now_ns);
+	else
+		judge(core, tenant, now_ns);
+}
+
+void core_fit_overran(struct core_tenant *tenant)
+{
+	tenant->overruns++;
+	tenant->clean = 0;
+}
+
+void core_fit_window(struct core *core, bool given_up, u64 now_ns)
+{
+	struct core_tenant *owner = core->window.owner;
+
+	/* Gaps that the owner came back from are what the rotation does not forgive. */
+	if (core->window.gap && !given_up)
+		owner->clean = 0;
+	else
+		owner->clean++;
+	if (owner->clean < CLEAN_WINDOWS || now_ns < owner->misfit_from_ns + owner->stay_ns)
+		return;
+	owner->misfit = false;
+	owner->stay_ns = min(2 * owner->stay_ns, STAY_MAX_NS);
+	core->dirty = true;
+}
+
+void core_fit_planned(struct core *core)
+{
+	struct core_tenant *tenant;
+	s64 most_ns;
+	u32 i;
+
+	if (!core->forgive)
+		return;
+	core->forgive = false;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		most_ns = (s64)tenant->cycle_slice_ns;
+		tenant->lag_ns = clamp(tenant->lag_ns, -most_ns, most_ns);
+		tenant->trim_ppm = 0;
+	}
+	core_ledger_busy_sum(core, core->looked_ns);
+	for (i = 0; i < core->tenant_count; i++)
+		core_fit_restart(core, core->tenants[i]);
+}
