@@ -131,7 +131,8 @@ Result<Json> readStatus(const std::string &socket) {
   if (!from_kernel)
     return Error{ENOTCONN, daemon_error.sentence + "; " + from_kernel.error().sentence,
                  daemon_error.item};
-  std::fprintf(stderr, "%s: read from the kernel directly\n", daemon_error.sentence.c_str());
+  std::fprintf(stderr, "qgpuctl: %s: read from the kernel directly\n",
+               daemon_error.sentence.c_str());
   return from_kernel;
 }
 

@@ -36,7 +36,8 @@ Error follow(Connection &connection, bool json) {
 Error followKernel(bool json) {
   auto card = KernelCard::open();
   if (!card) return card.error();
-  if (auto seen = (*card)->inventory(); !seen) return seen.error();
+  if (auto seen = (*card)->inventory(); !seen)
+    return seen.error().err == ENODEV ? Error{ENOTCONN, seen.error().sentence, ""} : seen.error();
   for (;;) {
     pollfd wait{(*card)->eventFd(), POLLIN, 0};
     if (poll(&wait, 1, -1) < 0 && errno != EINTR) return Error{errno, "poll failed", ""};
@@ -60,7 +61,7 @@ void addEvents(CLI::App &app, Context &context) {
       context.exit_code = complain(follow(*connection, *json));
       return;
     }
-    std::fprintf(stderr, "%s: read from the kernel directly\n",
+    std::fprintf(stderr, "qgpuctl: %s: read from the kernel directly\n",
                  connection.error().sentence.c_str());
     context.exit_code = complain(followKernel(*json));
   });

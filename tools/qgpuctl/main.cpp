@@ -10,7 +10,9 @@ int main(int argc, char **argv) {
   Context context;
   app.add_option("--socket", context.socket, "qgpud's control socket")->capture_default_str();
   app.require_subcommand(1);
-  app.footer("exit codes: docs/qgpuctl.md");
+  app.footer(
+      "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
+      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started");
   addStatus(app, context);
   addTenant(app, context);
   addPolicy(app, context);
@@ -18,6 +20,15 @@ int main(int argc, char **argv) {
   addRun(app, context);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError &error) {
+    // CLI11 says of a misspelt verb only that a subcommand is required.
+    if (const auto unknown = app.remaining(true); !unknown.empty()) {
+      std::fprintf(stderr, "qgpuctl: there is no \"%s\" here; see qgpuctl --help\n",
+                   unknown.front().c_str());
+      return kExitUsage;
+    }
+    app.exit(error);
+    return kExitUsage;
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   } catch (const std::exception &error) {

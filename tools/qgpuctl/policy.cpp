@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "connection.hpp"
-#include "screen.hpp"
 #include "verb.hpp"
 
 namespace qgpu::ctl {
@@ -30,7 +29,13 @@ void addPolicy(CLI::App &app, Context &context) {
       context.exit_code = complain(outcome.error());
       return;
     }
-    std::fputs(outcomeText(*outcome, options->dry_run).c_str(), stdout);
+    // No table of shares: a card computes those of the new policy at its next turn.
+    std::string note = outcome->value("note", "");
+    std::string effect = options->dry_run ? "would be accepted; nothing was changed"
+                         : note.empty()   ? "is set"
+                                          : "is stored, not in force yet";
+    std::printf("card %s: policy %s %s%s\n", options->card.c_str(), options->policy.c_str(),
+                effect.c_str(), note.empty() ? "" : (": " + note).c_str());
   });
 }
 

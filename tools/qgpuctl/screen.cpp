@@ -90,6 +90,10 @@ std::string cardText(const Json &card) {
   out += table.text("  ");
   if (edited)
     out += "  * set at run time; `qgpuctl tenant reset NAME` goes back to the configuration\n";
+  if (card.value("policy_edited", false))
+    out +=
+        "  * policy set at run time; `qgpuctl policy` with the configuration's own goes back to "
+        "it\n";
   return out;
 }
 

@@ -104,7 +104,7 @@ void addSet(CLI::App &verb, Context &context) {
   auto *set =
       verb.add_subcommand("set", "change a tenant now; wins over the file until that changes");
   auto options = std::make_shared<SetOptions>();
-  set->add_option("NAME", options->tenant)->required();
+  set->add_option("NAME", options->tenant, "a tenant of the configuration")->required();
   set->add_option("--weight", options->weight, "1 to 10000");
   set->add_option("--guarantee", options->guarantee, "percent, in steps of 0.1");
   set->add_option("--card", options->card, "on this card only: uuid or index");
@@ -130,8 +130,8 @@ void addTenant(CLI::App &app, Context &context) {
 
   auto *show_verb = verb->add_subcommand("show", "everything about one tenant");
   auto shown = std::make_shared<std::pair<std::string, bool>>();
-  show_verb->add_option("NAME", shown->first)->required();
-  show_verb->add_flag("--json", shown->second);
+  show_verb->add_option("NAME", shown->first, "a tenant")->required();
+  show_verb->add_flag("--json", shown->second, "everything, for programs");
   show_verb->callback(
       [&context, shown] { context.exit_code = show(context.socket, shown->first, shown->second); });
 
@@ -139,7 +139,7 @@ void addTenant(CLI::App &app, Context &context) {
 
   auto *reset = verb->add_subcommand("reset", "back to what the configuration says");
   auto name = std::make_shared<std::string>();
-  reset->add_option("NAME", *name)->required();
+  reset->add_option("NAME", *name, "a tenant of the configuration")->required();
   reset->callback([&context, name] {
     context.exit_code =
         change(context.socket, {{"verb", "tenant-reset"}, {"tenant", *name}}, false);
