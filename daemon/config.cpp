@@ -210,12 +210,9 @@ class Reader {
         if (!text) continue;
         auto policy = policyFromName(*text);
         if (!policy)
-          problem(line, name,
-                  "is \"" + *text + "\", must be best-effort, fixed-share or burst-share");
-        else if (*policy == QGPU_POLICY_EQUAL_SHARE)
-          problem(line, name,
-                  "equal-share is not enforced in this version and is therefore refused",
-                  EOPNOTSUPP);
+          problem(
+              line, name,
+              "is \"" + *text + "\", must be best-effort, equal-share, fixed-share or burst-share");
         else
           entry.policy = {*policy, line};
       } else if (key == "cycle_ms") {

@@ -328,9 +328,6 @@ Result<Daemon::Outcome> Daemon::resetTenant(const std::string &tenant) {
 Result<Daemon::Outcome> Daemon::setPolicy(const std::string &card, uint32_t policy, Mode mode) {
   auto found = findManaged(card);
   if (!found) return found.error();
-  if (policy == QGPU_POLICY_EQUAL_SHARE)
-    return Error{EOPNOTSUPP, "equal-share is not enforced in this version and is therefore refused",
-                 "policy"};
   const CardEntry *entry = entryOf(config_, **found);
   std::string uuid = (*found)->uuid;
   Edits edits = state_.edits;

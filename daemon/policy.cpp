@@ -233,10 +233,10 @@ std::vector<ComputedShare> sharesWhenAllBusy(const DesiredCard &card) {
   uint64_t guaranteed_ppm = 0;
   for (const DesiredTenant &tenant : card.tenants) {
     if (tenant.name == "default") continue;
-    // Best effort knows no settings: all are alike.
-    bool best_effort = card.policy == QGPU_POLICY_BEST_EFFORT;
-    shares.push_back({tenant.name, best_effort ? 0 : tenant.settings.guarantee_ppm});
-    weights.push_back(best_effort ? 1 : tenant.settings.weight);
+    // These two know no settings: all are alike.
+    bool alike = card.policy == QGPU_POLICY_BEST_EFFORT || card.policy == QGPU_POLICY_EQUAL_SHARE;
+    shares.push_back({tenant.name, alike ? 0 : tenant.settings.guarantee_ppm});
+    weights.push_back(alike ? 1 : tenant.settings.weight);
     guaranteed_ppm += shares.back().share_ppm;
   }
   uint64_t total_weight = std::accumulate(weights.begin(), weights.end(), uint64_t{0});

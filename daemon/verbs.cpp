@@ -182,7 +182,9 @@ ControlServer::Answer policySet(Daemon &daemon, Fields &fields) {
   bool dry_run = fields.flag("dry_run");
   if (const Error *mistake = fields.mistake()) return failed(*mistake);
   auto policy = policyFromName(name);
-  if (!policy) return failed({EINVAL, "must be best-effort, fixed-share or burst-share", "policy"});
+  if (!policy)
+    return failed(
+        {EINVAL, "must be best-effort, equal-share, fixed-share or burst-share", "policy"});
   return answerOf(daemon.setPolicy(card, *policy, modeOf(dry_run)));
 }
 

@@ -39,11 +39,13 @@ static enum core_field out_of_range(const struct core_settings *set)
 
 /*
  * Under fixed-share a ceiling at or above the guarantee never binds; best-effort promises
- * nothing, so settings that wait for another policy may stand.
+ * nothing and equal-share the same to all, so weights and guarantees that wait for another policy
+ * may stand.
  */
 static enum core_field not_enforced(enum core_policy policy, const struct core_settings *set)
 {
-	if (policy == CORE_BURST_SHARE && set->ceiling_ppm != CORE_PPM)
+	if ((policy == CORE_BURST_SHARE || policy == CORE_EQUAL_SHARE) &&
+	    set->ceiling_ppm != CORE_PPM)
 		return CORE_FIELD_CEILING;
 	if (policy == CORE_FIXED_SHARE && set->ceiling_ppm != CORE_PPM && !set->guarantee_ppm)
 		return CORE_FIELD_CEILING;
@@ -67,8 +69,6 @@ int core_check(enum core_policy policy, u64 cycle_ns, const struct core_settings
 	if (policy != CORE_BEST_EFFORT && policy != CORE_EQUAL_SHARE &&
 	    policy != CORE_FIXED_SHARE && policy != CORE_BURST_SHARE)
 		return refuse(refusal, -ERANGE, U32_MAX, CORE_FIELD_POLICY, 0);
-	if (policy == CORE_EQUAL_SHARE)
-		return refuse(refusal, -EOPNOTSUPP, U32_MAX, CORE_FIELD_POLICY, 0);
 	if (cycle_ns && (cycle_ns < CYCLE_MIN_NS || cycle_ns > CYCLE_MAX_NS))
 		return refuse(refusal, -ERANGE, U32_MAX, CORE_FIELD_CYCLE, 0);
 

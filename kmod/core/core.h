@@ -74,7 +74,7 @@
  * in the rotation is nobody's debt. After 50 windows without gap and overrun it is tried in the
  * rotation again, after 2 s at least, twice as long each time up to 32 s.
  *
- * EXCLUSIVE WINDOWS (fixed-share). Tenant i owns b_i = phi_i * F_i in each period of
+ * EXCLUSIVE WINDOWS (fixed-share, equal-share). Tenant i owns b_i = phi_i * F_i in each period of
  * F_i = max(20 ms, max(2 ms, 10*s) / phi_i), and periods lie on the card's clock, [k*F_i,
  * (k+1)*F_i). A window admits its owner alone; among busy owners with budget the earliest period
  * end is next, ties by index; a window is not interrupted. Since a window costs s + p, budgets
@@ -88,7 +88,8 @@
  *     lag_i <= phi_i * (2 * (F_i - b_i) + sum over j != i of tail_j)                      (W)
  *
  * and it is never ahead by more than its own tail, which is deducted from the next budget. Those
- * without a share of their own get together what is unassigned, 1 % at least, by weight.
+ * without a share of their own get together what is unassigned, 1 % at least, by weight. Under
+ * equal-share each of N tenants that have a TSG owns 1/N.
  *
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
@@ -619,6 +620,12 @@ static inline bool core_tenant_awake(const struct core_tenant *tenant)
 static inline bool core_tenant_busy(const struct core_tenant *tenant)
 {
 	return tenant->work_count != 0;
+}
+
+/* Do its windows follow the card's clock? */
+static inline bool core_on_clock(const struct core *core)
+{
+	return core->policy == CORE_FIXED_SHARE || core->policy == CORE_EQUAL_SHARE;
 }
 
 /* Is what it runs the owner's of the window that is on? */

@@ -156,11 +156,12 @@ static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	core_pick_idle(core, tenant, now_ns);
 }
 
-/* Does a plan depend on whether it is awake? Under fixed-share only beside others of its tenant. */
+/* Does a plan depend on whether it is awake? In windows on the clock only beside others of its
+ * tenant. */
 static bool plan_depends(const struct core *core, const struct core_tsg *tsg)
 {
 	return core->policy == CORE_BURST_SHARE ||
-	       (core->policy == CORE_FIXED_SHARE && tsg->tenant->listed_count > 1);
+	       (core_on_clock(core) && tsg->tenant->listed_count > 1);
 }
 
 static void wake(struct core *core, struct core_tsg *tsg)
@@ -431,7 +432,7 @@ void core_tsg_list(struct core *core, struct core_tsg *tsg, bool listed)
 	core->stale = true;
 	if (!tsg->tenant)
 		return;
-	/* Presence alone changes shares only under fixed-share. */
+	/* Presence alone changes shares only in windows on the clock. */
 	if (listed) {
 		core->dirty |= !tsg->tenant->listed_count++;
 		return;

@@ -421,13 +421,13 @@ bool core_pick(struct core *core, u64 now_ns)
 		core_plan_make(core, now_ns);
 	switch (core->policy) {
 	case CORE_FIXED_SHARE:
+	case CORE_EQUAL_SHARE:
 		pick_exclusive(core, now_ns);
 		break;
 	case CORE_BURST_SHARE:
 		pick_sharing(core, now_ns);
 		break;
 	case CORE_BEST_EFFORT:
-	case CORE_EQUAL_SHARE: /* refused by check.c */
 		pick_endless(core, CORE_WINDOW_DRIVER, now_ns);
 		break;
 	}

@@ -27,10 +27,13 @@ static bool present(const struct core_tenant *tenant)
 	return tenant->listed_count != 0;
 }
 
-static void claim(const struct core_tenant *tenant, struct core_claim *out)
+static void claim(const struct core *core, const struct core_tenant *tenant, struct core_claim *out)
 {
-	out->weight = tenant->asked.weight;
-	out->guarantee_ppm = tenant->asked.guarantee_ppm;
+	/* All that are there are alike, whatever they asked for under other policies. */
+	bool alike = core->policy == CORE_EQUAL_SHARE;
+
+	out->weight = alike ? 1 : tenant->asked.weight;
+	out->guarantee_ppm = alike ? 0 : tenant->asked.guarantee_ppm;
 	out->ceiling_ppm = tenant->asked.ceiling_ppm;
 	out->class_ = tenant->asked.class_;
 	out->share_ppm = 0;
@@ -42,6 +45,8 @@ static bool claims_share(const struct core *core, const struct core_tenant *tena
 {
 	if (core->policy == CORE_FIXED_SHARE)
 		return tenant->asked.guarantee_ppm || present(tenant);
+	if (core->policy == CORE_EQUAL_SHARE)
+		return present(tenant);
 	return core->policy == CORE_BURST_SHARE && core_tenant_awake(tenant);
 }
 
@@ -53,8 +58,8 @@ static void plan_shares(struct core *core)
 
 	for (i = 0; i < core->tenant_count; i++)
 		if (claims_share(core, core->tenants[i]))
-			claim(core->tenants[i], &core->claims[n++]);
-	if (core->policy == CORE_FIXED_SHARE)
+			claim(core, core->tenants[i], &core->claims[n++]);
+	if (core_on_clock(core))
 		core_share_windows(core->claims, n);
 	else
 		core_share_split(core->claims, n);
@@ -266,7 +271,7 @@ void core_plan_make(struct core *core, u64 now_ns)
 {
 	plan_shares(core);
 	plan_servers(core, now_ns);
-	if (core->policy == CORE_FIXED_SHARE)
+	if (core_on_clock(core))
 		plan_windows(core, now_ns);
 	else
 		plan_rotation(core, now_ns);

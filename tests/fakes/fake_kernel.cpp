@@ -95,10 +95,6 @@ Result<void> FakeKernel::validate(const CardSnapshot &card, const PlanChange &ch
     guilt = {"", QGPU_A_PLAN_POLICY};
     return Error{ERANGE, "unknown policy", ""};
   }
-  if (policy == QGPU_POLICY_EQUAL_SHARE) {
-    guilt = {"", QGPU_A_PLAN_POLICY};
-    return Error{EOPNOTSUPP, "equal-share is not enforced", ""};
-  }
   for (const TenantChange &tenant : change.tenants) {
     if (tenant.remove) {
       guilt = {tenant.name, QGPU_A_TENANT_NAME};

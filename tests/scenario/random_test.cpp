@@ -65,7 +65,8 @@ class Storm {
       }
       case 4:
         turn_policy_set(world_.scheduler(),
-                        std::array{CORE_BEST_EFFORT, CORE_FIXED_SHARE, CORE_BURST_SHARE}[pick(3)],
+                        std::array{CORE_BEST_EFFORT, CORE_EQUAL_SHARE, CORE_FIXED_SHARE,
+                                   CORE_BURST_SHARE}[pick(4)],
                         0);
         break;
       case 5:

@@ -162,5 +162,54 @@ TEST(FixedShareTsgs, OfOneTenantShareItsWindows) {
   EXPECT_NEAR(first / (first + second), 0.5, 0.02);
 }
 
+class EqualShare : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(EqualShare, GivesAllThatAreThereTheSame) {
+  World world({.policy = CORE_EQUAL_SHARE});
+  const unsigned count = GetParam();
+  // What they asked for under other policies does not matter.
+  for (unsigned i = 0; i < count; i++)
+    world.addTenant({.weight = 10 + 90 * i, .guarantee_ppm = i ? 0u : 300'000u})
+        .saturate({.duration_ns = i % 2 ? kMilli : 50 * kMilli});
+  world.start();
+  const uint64_t begin = world.nowNs() + kSecond, end = begin + 10 * kSecond;
+  world.runTo(end);
+  const Record record = world.record();
+  double least = 1, most = 0;
+  uint64_t shares = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const core_tenant &core = world.tenant(i).core;
+    const double part = static_cast<double>(record.run(i, begin, end)) / 10e9;
+    const double effective =
+        static_cast<double>(core.budget_ns) / static_cast<double>(core.period_ns);
+    shares += core.share_ppm;
+    least = std::min(least, part);
+    most = std::max(most, part);
+    EXPECT_NEAR(100 * part, 100 * effective, 0.2) << i;
+    EXPECT_NEAR(core.share_ppm, 1e6 / count, 1);
+  }
+  std::printf("%u: %.3f ... %.3f %%\n", count, 100 * least, 100 * most);
+  EXPECT_EQ(shares, CORE_PPM);
+  EXPECT_LE(100 * (most - least), 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tenants, EqualShare, ::testing::Values(2u, 4u, 8u, 16u));
+
+TEST(EqualShareIdle, TimeOfASleeperStaysIdleUntilItIsGone) {
+  World world({.policy = CORE_EQUAL_SHARE});
+  auto &a = world.addTenant(), &b = world.addTenant();
+  a.saturate({.duration_ns = kMilli});
+  world.start();
+  uint64_t begin = world.nowNs() + kSecond, end = begin + 4 * kSecond;
+  world.runTo(end);
+  EXPECT_NEAR(static_cast<double>(world.record().run(a.index, begin, end)) / 4e9, 0.5, 0.01);
+  world.removeTsg(b, 0);
+  begin = world.nowNs() + kSecond;
+  end = begin + 4 * kSecond;
+  world.runTo(end);
+  EXPECT_EQ(a.core.share_ppm, CORE_PPM);
+  EXPECT_GE(static_cast<double>(world.record().run(a.index, begin, end)) / 4e9, 0.98);
+}
+
 }  // namespace
 }  // namespace qgpu::scenario

@@ -95,9 +95,12 @@ TEST(Check, NamesTheTenantWithWhomTheSumPassesTheWhole) {
 TEST(Check, RefusesWhatTheCardCannotDo) {
   const core_settings one = settings();
   core_refusal refusal;
-  EXPECT_EQ(core_check(CORE_EQUAL_SHARE, 0, &one, 1, &refusal), -EOPNOTSUPP);
-  EXPECT_EQ(refusal.field, CORE_FIELD_POLICY);
-  EXPECT_EQ(refusal.tenant, U32_MAX);
+  EXPECT_EQ(core_check(CORE_EQUAL_SHARE, 0, &one, 1, &refusal), 0);
+  core_settings capped = one;
+  capped.ceiling_ppm = 500'000;
+  EXPECT_EQ(core_check(CORE_EQUAL_SHARE, 0, &capped, 1, &refusal), -EOPNOTSUPP);
+  EXPECT_EQ(refusal.field, CORE_FIELD_CEILING);
+  EXPECT_EQ(refusal.tenant, 0u);
   EXPECT_EQ(core_check(static_cast<core_policy>(4), 0, &one, 1, &refusal), -ERANGE);
   EXPECT_EQ(refusal.field, CORE_FIELD_POLICY);
   EXPECT_EQ(core_check(CORE_BURST_SHARE, 1, &one, 1, &refusal), -ERANGE);

@@ -105,10 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"[[card]]\nmatch = 0\n[[card]]\nmatch = \"0\"\n",
                 "f:3: card.match: \"0\" stands already in line 1"},
         Refusal{"[[card]]\nmatch = 0\npolicy = \"fair\"\n",
-                "f:3: card.policy: is \"fair\", must be best-effort, fixed-share or burst-share"},
-        Refusal{"[[card]]\nmatch = 0\npolicy = \"equal-share\"\n",
-                "f:3: card.policy: equal-share is not enforced in this version and is therefore "
-                "refused"},
+                "f:3: card.policy: is \"fair\", must be best-effort, equal-share, fixed-share or "
+                "burst-share"},
         Refusal{"[[card]]\nmatch = 0\ncycle_ms = 0\n",
                 "f:3: card.cycle_ms: is 0, must be 1 to 1000"},
         Refusal{"[tenant]\na = 1\n", "f:2: tenant.a: must be a table, is an integer"},

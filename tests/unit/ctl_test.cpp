@@ -167,7 +167,6 @@ TEST_F(Ctl, ExitCodesTellWhatWentWrong) {
   EXPECT_EQ(run({"tenant", "set", "a", "--guarantee", "90"}), kExitRefused);
   EXPECT_NE(err.find("102.5 % together"), std::string::npos) << err;
   EXPECT_EQ(run({"tenant", "set", "a", "--guarantee", "0.05"}), kExitRefused);
-  EXPECT_EQ(run({"policy", "0", "equal-share"}), kExitRefused);
   EXPECT_EQ(run({"policy", "9", "best-effort"}), kExitNotFound);
   EXPECT_EQ(run({"tenant", "set", "a", "--weight", "many"}), kExitUsage);
   EXPECT_EQ(run({"frobnicate"}), kExitUsage);

@@ -463,8 +463,6 @@ TEST_F(Verbs, EveryMistakeHasItsErrno) {
   EXPECT_EQ(errorOf({{"verb", "tenant-set"}, {"tenant", "x"}, {"weight", 5}}), "ENOENT");
   EXPECT_EQ(errorOf({{"verb", "tenant-set"}, {"tenant", "a"}, {"weight", 5}, {"card", "7"}}),
             "ENODEV");
-  EXPECT_EQ(errorOf({{"verb", "policy-set"}, {"card", "0"}, {"policy", "equal-share"}}),
-            "EOPNOTSUPP");
   EXPECT_EQ(errorOf({{"verb", "policy-set"}, {"card", "0"}, {"policy", "fair"}}), "EINVAL");
   EXPECT_EQ(errorOf({{"verb", "ensure"}, {"tenant", "a"}, {"cgroup", "/../etc"}}), "EINVAL");
   EXPECT_EQ(errorOf({{"verb", "ensure"}, {"tenant", "a"}, {"cgroup", "qgpu"}}), "EINVAL");

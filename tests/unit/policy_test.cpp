@@ -157,6 +157,21 @@ TEST(Policy, TwoToOneIsTwoThirdsAndOneThird) {
   EXPECT_EQ(shares[1].share_ppm, 333'333u);
 }
 
+TEST(Policy, UnderEqualShareAllAreAlike) {
+  PolicyOutcome outcome = computed(
+      "[[card]]\nmatch = 0\npolicy = \"equal-share\"\n[tenant.a]\nweight = 200\n"
+      "[tenant.b]\nguarantee = 40\n");
+  ASSERT_TRUE(outcome.problems.empty());
+  EXPECT_EQ(outcome.state.cards[0].policy, uint32_t{QGPU_POLICY_EQUAL_SHARE});
+  auto shares = sharesWhenAllBusy(outcome.state.cards[0]);
+  EXPECT_EQ(shares[0].share_ppm, 500'000u);
+  EXPECT_EQ(shares[1].share_ppm, 500'000u);
+  EXPECT_NE(problemOf("[[card]]\nmatch = 0\npolicy = \"equal-share\"\n[tenant.a]\n"
+                      "ceiling = 40\n")
+                .find("a ceiling below 100 % under equal-share is not enforced"),
+            std::string::npos);
+}
+
 TEST(Policy, ComputedSharesAddUpExactlyAndKeepGuarantees) {
   QGPU_TRACE_SEED();
   std::mt19937_64 random(fakes::seed());

@@ -18,7 +18,8 @@ void addPolicy(CLI::App &app, Context &context) {
       "policy", "change a card's policy now; the file's own policy ends the change");
   auto options = std::make_shared<Options>();
   verb->add_option("CARD", options->card, "uuid or index")->required();
-  verb->add_option("POLICY", options->policy, "best-effort, fixed-share or burst-share")
+  verb->add_option("POLICY", options->policy,
+                   "best-effort, equal-share, fixed-share or burst-share")
       ->required();
   verb->add_flag("--dry-run", options->dry_run, "check and compute, change nothing");
   verb->callback([&context, options] {

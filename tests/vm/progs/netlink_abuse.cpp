@@ -281,9 +281,6 @@ void refuseNumbers(genl::Socket &s) {
             EOPNOTSUPP, type);
   refused(s, "policy 4", plan(s, [](Message &m) { m.put32(QGPU_A_PLAN_POLICY, 4); }), ERANGE,
           QGPU_A_PLAN_POLICY);
-  refused(s, "policy equal-share",
-          plan(s, [](Message &m) { m.put32(QGPU_A_PLAN_POLICY, QGPU_POLICY_EQUAL_SHARE); }),
-          EOPNOTSUPP, QGPU_A_PLAN_POLICY);
   refused(s, "a cycle of 1 ns", plan(s, [](Message &m) { m.put64(QGPU_A_PLAN_CYCLE_NS, 1); }),
           ERANGE, QGPU_A_PLAN_CYCLE_NS);
   refused(s, "65 cgroups",
