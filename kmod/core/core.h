@@ -527,6 +527,13 @@ void core_fit_window(struct core *core, bool given_up, u64 now_ns);
 void core_fit_planned(struct core *core);
 
 /*
+ * heap.c; used by pick.c. core_heap_before() - Return: @a comes before @b; no two are equal.
+ */
+bool core_heap_before(const struct core_tenant *a, const struct core_tenant *b);
+void core_heap_push(struct core_heap *heap, struct core_tenant *tenant);
+void core_heap_remove(struct core_heap *heap, struct core_tenant *tenant);
+
+/*
  * pick.c
  */
 

@@ -14,72 +14,6 @@
 /* Owners whose period ended, refilled in one go; the others follow at the next turns. */
 #define REFILLS 2u
 
-/* ---- heaps: O(log n), no allocation ---- */
-
-static bool before(const struct core_tenant *a, const struct core_tenant *b)
-{
-	if (a->deadline_ns != b->deadline_ns)
-		return a->deadline_ns < b->deadline_ns;
-	if (a->period_ns != b->period_ns)
-		return a->period_ns < b->period_ns;
-	return a->index < b->index;
-}
-
-static void heap_put(struct core_heap *heap, u32 at, struct core_tenant *tenant)
-{
-	heap->at[at] = tenant;
-	tenant->heap_at = at;
-}
-
-static void sift_up(struct core_heap *heap, u32 at)
-{
-	struct core_tenant *tenant = heap->at[at];
-	u32 parent;
-
-	for (; at; at = parent) {
-		parent = (at - 1) >> 1;
-		if (!before(tenant, heap->at[parent]))
-			break;
-		heap_put(heap, at, heap->at[parent]);
-	}
-	heap_put(heap, at, tenant);
-}
-
-static void sift_down(struct core_heap *heap, u32 at)
-{
-	struct core_tenant *tenant = heap->at[at];
-	u32 child;
-
-	for (child = 2 * at + 1; child < heap->count; at = child, child = 2 * at + 1) {
-		if (child + 1 < heap->count && before(heap->at[child + 1], heap->at[child]))
-			child++;
-		if (!before(heap->at[child], tenant))
-			break;
-		heap_put(heap, at, heap->at[child]);
-	}
-	heap_put(heap, at, tenant);
-}
-
-static void heap_push(struct core_heap *heap, struct core_tenant *tenant)
-{
-	tenant->heap = heap->id;
-	heap->at[heap->count] = tenant;
-	sift_up(heap, heap->count++);
-}
-
-static void heap_remove(struct core_heap *heap, struct core_tenant *tenant)
-{
-	u32 at = tenant->heap_at;
-	struct core_tenant *last = heap->at[--heap->count];
-
-	tenant->heap = CORE_HEAP_NONE;
-	if (last == tenant)
-		return;
-	heap_put(heap, at, last);
-	sift_up(heap, at);
-	sift_down(heap, last->heap_at);
-}
-
 /* ---- budgets ---- */
 
 static void set_deadline(struct core_tenant *tenant)
@@ -139,15 +73,15 @@ static void queue(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	if (!tenant->period_ns) {
 		set_rank(core, tenant);
-		heap_push(&core->ready, tenant);
+		core_heap_push(&core->ready, tenant);
 		return;
 	}
 	if (has_budget(tenant)) {
-		heap_push(&core->ready, tenant);
+		core_heap_push(&core->ready, tenant);
 		return;
 	}
 	tenant->deadline_ns = tenant->period_end_ns;
-	heap_push(&core->waiting, tenant);
+	core_heap_push(&core->waiting, tenant);
 	if (!tenant->throttled)
 		throttle_begins(tenant, now_ns);
 }
@@ -155,9 +89,9 @@ static void queue(struct core *core, struct core_tenant *tenant, u64 now_ns)
 static void unqueue(struct core *core, struct core_tenant *tenant)
 {
 	if (tenant->heap == CORE_HEAP_READY)
-		heap_remove(&core->ready, tenant);
+		core_heap_remove(&core->ready, tenant);
 	else if (tenant->heap == CORE_HEAP_WAITING)
-		heap_remove(&core->waiting, tenant);
+		core_heap_remove(&core->waiting, tenant);
 }
 
 void core_pick_busy(struct core *core, struct core_tenant *tenant, u64 now_ns)
@@ -219,7 +153,7 @@ static void refill(struct core *core, u64 now_ns)
 		if (core->waiting.at[0]->period_end_ns > now_ns)
 			break;
 		tenant = core->waiting.at[0];
-		heap_remove(&core->waiting, tenant);
+		core_heap_remove(&core->waiting, tenant);
 		roll(tenant, now_ns, CORE_CARRY_PERIODS);
 		if (has_budget(tenant))
 			throttle_ends(tenant, now_ns);
@@ -230,9 +164,9 @@ static void refill(struct core *core, u64 now_ns)
 		if (core->ready.at[0]->period_end_ns > now_ns)
 			break;
 		tenant = core->ready.at[0];
-		heap_remove(&core->ready, tenant);
+		core_heap_remove(&core->ready, tenant);
 		roll(tenant, now_ns, CORE_CARRY_PERIODS);
-		heap_push(&core->ready, tenant);
+		core_heap_push(&core->ready, tenant);
 	}
 }
 
@@ -330,7 +264,7 @@ static struct core_tenant *take_ready(struct core *core, u64 now_ns)
 
 	while (core->ready.count) {
 		tenant = core->ready.at[0];
-		heap_remove(&core->ready, tenant);
+		core_heap_remove(&core->ready, tenant);
 		if (has_budget(tenant))
 			return tenant;
 		queue(core, tenant, now_ns);
@@ -382,11 +316,11 @@ static struct core_tenant *take_server(struct core *core)
 
 	while (core->ready.count) {
 		server = core->ready.at[0];
-		heap_remove(&core->ready, server);
+		core_heap_remove(&core->ready, server);
 		set_rank(core, server);
-		if (!core->ready.count || before(server, core->ready.at[0]))
+		if (!core->ready.count || core_heap_before(server, core->ready.at[0]))
 			return server;
-		heap_push(&core->ready, server);
+		core_heap_push(&core->ready, server);
 	}
 	return NULL;
 }
