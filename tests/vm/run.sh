@@ -56,7 +56,7 @@ if [[ -z $out ]]; then
 fi
 mkdir -p "$out"
 out=$(realpath "$out")
-rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log}
+rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log,pipe}
 
 qemu_pid=""
 # shellcheck disable=SC2317 # called by the trap
