@@ -203,6 +203,7 @@ struct core_phase {
  * @drained_ns: how long it computed when the engine was to leave it, since it became busy
  * @fit_lag_ns, @fit_var_us2: its lag among the members of the rotation, and the variance of its
  *                            run time, when it became busy
+ * @fit_from_ns, @fit_idle_ns: when that was, and the card's idle time then
  * @misfit_from_ns, @stay_ns: since when, and how long at least
  * @clean: windows in a row that any rotation would have given it
  *
@@ -245,6 +246,7 @@ struct core_tenant {
 
 	bool misfit, windowed;
 	s64 excess_ns, fit_lag_ns;
+	u64 fit_from_ns, fit_idle_ns;
 	u64 drained_ns, fit_var_us2;
 	u64 misfit_from_ns, stay_ns;
 	u32 clean;

@@ -37,6 +37,16 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->drained_ns = 0;
 	tenant->fit_var_us2 = tenant->var_us2;
 	tenant->fit_lag_ns = lag_among_members(core, tenant);
+	tenant->fit_from_ns = core->looked_ns;
+	tenant->fit_idle_ns = core->totals.idle_ns;
+}
+
+/* A card that stands idle for an eighth of the time has room for all: whoever is behind asked for
+ * no more, and windows would only hold gaps that somebody could have used. */
+static bool has_room(const struct core *core, const struct core_tenant *tenant)
+{
+	return 8 * (core->totals.idle_ns - tenant->fit_idle_ns) >
+	       core->looked_ns - tenant->fit_from_ns;
 }
 
 static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_ns)
@@ -60,6 +70,10 @@ static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	 * for chance. */
 	bool blind = slice_ns < (s64)(2 * core->params.sample_ns);
 
+	if (has_room(core, tenant)) {
+		core_fit_restart(core, tenant);
+		return;
+	}
 	if (blind)
 		limit_ns += chance_ns;
 	if (lag_ns > limit_ns && (blind || tenant->excess_ns < -sure_ns)) {
