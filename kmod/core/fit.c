@@ -41,11 +41,11 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_idle_ns = core->totals.idle_ns;
 }
 
-/* A card that stands idle for an eighth of the time has room for all: whoever is behind asked for
+/* A card that stands idle for a thirty-second of the time has room for all: whoever is behind asked for
  * no more, and windows would only hold gaps that somebody could have used. */
 static bool has_room(const struct core *core, const struct core_tenant *tenant)
 {
-	return 8 * (core->totals.idle_ns - tenant->fit_idle_ns) >
+	return 32 * (core->totals.idle_ns - tenant->fit_idle_ns) >
 	       core->looked_ns - tenant->fit_from_ns;
 }
 
