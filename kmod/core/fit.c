@@ -41,8 +41,9 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_idle_ns = core->totals.idle_ns;
 }
 
-/* A card that stands idle for a thirty-second of the time has room for all: whoever is behind asked for
- * no more, and windows would only hold gaps that somebody could have used. */
+/* A card that stands idle for a thirty-second of the time has room for all: whoever is behind
+ * asked for no more, and who is ahead takes nothing from anybody. Windows would only hold gaps
+ * that somebody could have used. */
 static bool has_room(const struct core *core, const struct core_tenant *tenant)
 {
 	return 32 * (core->totals.idle_ns - tenant->fit_idle_ns) >
