@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+// What qgpud (RmCard) and qgpu-exec say to each other: one SOCK_SEQPACKET unix socket a card, one
+// message a packet, plain structs of fixed layout in the machine's byte order.
+//
+//   qgpud                                     qgpu-exec, listening on /run/qgpu/exec-<uuid>.sock
+//     HelloRequest        ------------------>   first message of a connection
+//                         <------------------   HelloReply: the card, the plan in force
+//     PlanRequest         ------------------>   the whole plan: tenants not named are removed
+//                         <------------------   PlanReply: taken, or why not
+//     ProcessRequest +fd  ------------------>   this process (pidfd) belongs to that tenant
+//                         <------------------   Reply
+//     StatsRequest        ------------------>
+//                         <------------------   StatsReply: cumulative counters, one timestamp
+//                         <------------------   Event, at any time, serial 0
+//
+// Every request has one reply with its serial, in order. A request that cannot be understood (bad
+// magic, size, count, text) ends the connection; one that cannot be granted has a Status with an
+// errno and a sentence, and nothing has changed. The executor serves one connection at a time: a
+// newer one replaces the older. Without a connection it goes on with the last plan and processes.
+//
+// Shares are parts per million, times nanoseconds; time_ns and since_ns are CLOCK_MONOTONIC.
+// Numbers of policy, class, source and card state are those of <linux/qgpu.h>.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../result.hpp"
+
+namespace qgpu::exec {
+
+constexpr uint32_t kMagic = 0x65786571;  // "qexe"
+// Of the layouts in this file; both sides refuse any other.
+constexpr uint16_t kVersion = 1;
+constexpr uint32_t kMaxTenants = 256;
+constexpr uint32_t kMaxObjects = 1024;
+constexpr size_t kMaxPacket = 160 * 1024;  // SO_SNDBUF of both ends is set for it
+constexpr uint32_t kNoTenant = UINT32_MAX;
+
+enum class Type : uint16_t {
+  kHelloRequest = 1,
+  kHelloReply,
+  kPlanRequest,
+  kPlanReply,
+  kProcessAdd,   // ProcessRequest, exactly one descriptor: the pidfd
+  kProcessGone,  // ProcessRequest, no descriptor: no longer the executor's; put back as found
+  kProcessReply,
+  kStatsRequest,
+  kStatsReply,
+  kEvent,
+};
+
+struct Header {
+  uint32_t magic;
+  uint16_t version;
+  Type type;
+  uint32_t bytes;   // of the whole packet, this header included
+  uint32_t serial;  // the requester's; the reply has the same; 0 in events
+};
+
+// 0, or errno with the sentence and, where one is guilty, the tenant.
+struct Status {
+  int32_t error;       // positive errno
+  uint32_t tenant_id;  // kNoTenant
+  char sentence[176];  // ends with NUL
+};
+
+struct HelloRequest {
+  Header header;
+};
+
+// What the executor drives. The trace or what stands for it is `source` (enum qgpu_source).
+struct HelloReply {
+  Header header;
+  Status status;
+  char uuid[48];        // "GPU-..."
+  char name[64];        // "NVIDIA H200"
+  char driver[32];      // "580.159.04"
+  char profile[32];     // of that version; the nearest one under --force-driver
+  uint64_t generation;  // of the plan in force; 0 = none yet
+  uint64_t since_ns;    // when counting began; a change of it is a reset
+  uint64_t switch_ns;
+  uint64_t slice_min_ns, slice_max_ns;
+  uint32_t card_state;  // enum qgpu_card_state; not OK: status.sentence says why
+  uint32_t source;
+  uint32_t processes;        // adopted ones included
+  uint32_t worker_restarts;  // since the guard was started
+};
+
+struct PlanTenant {
+  uint32_t id;  // qgpud's number for it; unique in the plan
+  uint32_t weight;
+  uint32_t guarantee_ppm;
+  uint32_t ceiling_ppm;
+  uint32_t work_class;
+  uint32_t reserved;  // 0
+  uint64_t wake_ns;
+  uint64_t hang_ns;
+};
+
+constexpr uint32_t kPlanDryRun = 1;
+
+// The whole plan of the card. `tenant_count` PlanTenants follow.
+struct PlanRequest {
+  Header header;
+  uint64_t generation;  // of this plan, larger than that in force (equal: the same plan again)
+  uint64_t cycle_ns;    // 0 = computed
+  uint32_t flags;       // kPlanDryRun
+  uint32_t policy;
+  uint32_t tenant_count;
+  uint32_t reserved;  // 0
+};
+
+struct PlanReply {
+  Header header;
+  Status status;
+  uint64_t generation;  // in force now
+};
+
+// A process and its threads. pid is the one in the executor's pid namespace, the same that the
+// pidfd names; adding one that is known moves it to the tenant.
+struct ProcessRequest {
+  Header header;
+  int32_t pid;
+  uint32_t tenant_id;  // of the plan in force; ignored by kProcessGone
+};
+
+struct ProcessReply {
+  Header header;
+  Status status;
+};
+
+struct StatsRequest {
+  Header header;
+};
+
+// One tenant; what is cumulative never goes back while since_ns stays.
+struct TenantStats {
+  uint32_t id;
+  uint32_t share_ppm;  // effective among those awake
+  uint64_t slice_ns;   // of each awake TSG, as written to the driver; 0 = none written
+  uint64_t window_ns;  // budget a period; 0 = in rotation
+  uint32_t awake;      // 0 or 1
+  uint32_t tsgs;       // graphics/compute ones
+  uint32_t processes;
+  uint32_t source;
+  uint64_t run_ns, run_err_ns;
+  uint64_t wait_ns, throttled_ns;
+  uint64_t windows, preempts, overruns;
+  uint64_t visits;           // times it got the engine
+  uint64_t gates;            // times it was held
+  uint64_t foreign_changes;  // values that somebody else had written, and were restored
+};
+
+// One TSG under control.
+struct ObjectStats {
+  int32_t pid;
+  uint32_t tenant_id;
+  uint32_t tsg_id;   // hardware id, reused
+  uint32_t runlist;  // 0 = graphics/compute
+  uint32_t channels;
+  uint32_t gated;            // 0 or 1
+  uint64_t slice_ns;         // in force
+  uint64_t found_ns;         // slice when it was found, put back at the end
+  uint64_t uncontrolled_ns;  // from when its process was named to when it was under control
+};
+
+// `tenant_count` TenantStats and then `object_count` ObjectStats follow.
+struct StatsReply {
+  Header header;
+  Status status;
+  uint64_t time_ns, since_ns;
+  uint64_t generation;
+  uint64_t cycle_ns;  // of the rotation in force; 0 = none
+  uint64_t switch_ns, idle_ns, nobody_ns;
+  uint64_t controls;      // RM controls issued
+  uint64_t refused;       // of them refused
+  uint64_t lost_records;  // of the trace
+  uint64_t cpu_ns;        // the worker's own
+  uint32_t source;        // worst used
+  uint32_t card_state;
+  uint32_t tenant_count, object_count;
+};
+
+enum class EventKind : uint32_t {
+  kProcessControlled = 1,  // its TSGs are known and have their slices; value_ns: the gap
+  kProcessGone,            // ended; its descriptors are closed
+  kProcessBlind,           // no descriptor, client or TSG of it can be had; the sentence says why
+  kControlRefused,         // control, status: what the driver said
+  kForeignChange,          // somebody else set a slice or a gate; restored
+  kQuarantine,             // a second foreign change within 10 s
+  kNoProgress,             // enabled after a gate, rung, and still no progress
+  kWorkerRestarted,
+  kTraceLost,  // value_ns: records missing
+  kCardState,  // state and sentence as in HelloReply
+};
+
+struct Event {
+  Header header;
+  EventKind kind;
+  uint32_t tenant_id;  // kNoTenant
+  int32_t pid;         // 0 = none
+  uint32_t control;    // RM control number, 0 = none
+  uint32_t rm_status;
+  uint32_t card_state;
+  uint64_t time_ns;
+  uint64_t value_ns;
+  char sentence[176];
+};
+
+static_assert(sizeof(Header) == 16 && sizeof(Status) == 184 && sizeof(HelloRequest) == 16);
+static_assert(sizeof(HelloReply) == 432 && sizeof(PlanTenant) == 40 && sizeof(PlanRequest) == 48);
+static_assert(sizeof(PlanReply) == 208 && sizeof(ProcessRequest) == 24);
+static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 120);
+static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 304 && sizeof(Event) == 232);
+static_assert(sizeof(StatsReply) + kMaxTenants * sizeof(TenantStats) +
+                  kMaxObjects * sizeof(ObjectStats) <=
+              kMaxPacket);
+
+struct Plan {
+  PlanRequest head;
+  std::vector<PlanTenant> tenants;
+};
+
+struct Stats {
+  StatsReply head;
+  std::vector<TenantStats> tenants;
+  std::vector<ObjectStats> objects;
+};
+
+// "/run/qgpu/exec-GPU-....sock"
+std::string socketPath(const std::string &run_dir, const std::string &uuid);
+
+// A header for a packet of `bytes`.
+Header makeHeader(Type type, uint32_t bytes, uint32_t serial);
+// Cut to fit; always ends with NUL.
+void setText(std::span<char> out, std::string_view text);
+// Without an error: an empty sentence.
+Status makeStatus(const Error *error, uint32_t tenant_id = kNoTenant);
+
+// Packets of the two variable messages; counts and sizes are set from the vectors.
+std::vector<std::byte> encode(Plan plan);
+std::vector<std::byte> encode(Stats stats);
+
+// The header of a packet, checked: magic, version, type, and that `bytes` is the packet's size and
+// one that its type can have. EPROTO with a sentence.
+Result<Header> decodeHeader(std::span<const std::byte> packet);
+
+// A packet of one type, checked as a whole: texts end, numbers that say what follows fit.
+Result<HelloRequest> decodeHelloRequest(std::span<const std::byte> packet);
+Result<HelloReply> decodeHelloReply(std::span<const std::byte> packet);
+Result<Plan> decodePlan(std::span<const std::byte> packet);
+Result<PlanReply> decodePlanReply(std::span<const std::byte> packet);
+Result<ProcessRequest> decodeProcess(std::span<const std::byte> packet);
+Result<ProcessReply> decodeProcessReply(std::span<const std::byte> packet);
+Result<StatsRequest> decodeStatsRequest(std::span<const std::byte> packet);
+Result<Stats> decodeStats(std::span<const std::byte> packet);
+Result<Event> decodeEvent(std::span<const std::byte> packet);
+
+}  // namespace qgpu::exec
