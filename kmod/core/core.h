@@ -59,7 +59,9 @@
  * of the slice away: launch-and-sync) nor who cannot be cut (it takes more than its slice). Who
  * has been busy all the time and is among the members behind by more than 2*T + 1 ms + 3 sigma gets
  * windows of its own if its visits were seen to be shorter than its slices, by more than T and 8*P
- * together (slices below 2*P cannot be seen: 6 sigma then); who is as much ahead, if it was seen
+ * together (slices below 2*P cannot be seen: 6 sigma then), and its gaps to be 2*s + p on average
+ * at most: in longer ones it paces itself, and no window would hold them. Who is as much ahead gets
+ * them if it was seen
  * computing as long while the engine was to leave it. A tail of 20 ms is enough. While such a
  * tenant is busy and others are awake, windows follow each other, and the rotation of the others
  * is one server among them with the sum of their shares and lags. The server furthest behind for
@@ -159,7 +161,7 @@ enum core_seen {
  * @listed: the driver's list has it; else it takes part in nothing
  * @awake: had work within the linger; counts in M and gets its part of the tenant's slice
  * @has_work: at one of its last two observations
- * @quiet: the last observation found no work
+ * @loud: at the last of them
  * @work_seen_ns: when work was last seen
  * @planned_ns: its slice by the plan in force when its window is on; 0 = not admitted by any
  * @slice_ns: its slice in the slot, as the chip took it; 0 = not in the slot
@@ -167,7 +169,7 @@ enum core_seen {
 struct core_tsg {
 	struct core_tenant *tenant;
 	struct core_tsg *next;
-	bool listed, awake, has_work, quiet;
+	bool listed, awake, has_work, loud;
 	u64 work_seen_ns;
 	u64 planned_ns;
 	u64 slice_ns;
@@ -201,9 +203,11 @@ struct core_phase {
  * @misfit: does not fit the rotation; @windowed: has windows of its own for that by the plan
  * @excess_ns: by how much its visits of late were longer than its slices
  * @drained_ns: how long it computed when the engine was to leave it, since it became busy
- * @fit_lag_ns, @fit_var_us2: its lag among the members of the rotation, and the variance of its
- *                            run time, when it became busy
- * @fit_from_ns, @fit_idle_ns: when that was, and the card's idle time then
+ * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it became busy,
+ *                                 settled at @fit_v of their virtual time, and run_ns then
+ * @fit_var_us2: the variance of its run time when it became busy
+ * @gap_ns: time without work at its visits of late
+ * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some
  * @misfit_from_ns, @stay_ns: since when, and how long at least
  * @clean: windows in a row that any rotation would have given it
  *
@@ -246,7 +250,9 @@ struct core_tenant {
 
 	bool misfit, windowed;
 	s64 excess_ns, fit_lag_ns;
-	u64 fit_from_ns, fit_idle_ns;
+	u64 fit_v, fit_run_ns;
+	u64 gap_ns, observed_ns;
+	u32 loud_count;
 	u64 drained_ns, fit_var_us2;
 	u64 misfit_from_ns, stay_ns;
 	u32 clean;
@@ -355,6 +361,7 @@ struct core_totals {
  *            how long
  * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
  * @v: virtual time; @busy_ppm: sum of shares of the busy; @busy_recip: 10^6 * 2^20 / busy_ppm
+ * @member_v, @member_recip: the same of the rotation's members; the sum is @rotation.share_ppm
  * @visit, @visit_from_ns: who was last seen running, and since when without a break
  * @visit_met: a look found it running, so a switch ends the visit
  * @look_cell_ns, @look_at_ns, @rng: the cell of the grid the next look is in; when; the jitter
@@ -385,6 +392,7 @@ struct core {
 	u32 busy_tenants;
 	u64 contended_from_ns;
 	u64 v, busy_recip;
+	u64 member_v, member_recip;
 	u32 busy_ppm;
 	struct core_tsg *visit;
 	u64 visit_from_ns;
@@ -519,10 +527,14 @@ bool core_ledger_trim(struct core *core, u64 now_ns);
  */
 void core_fit_overran(struct core_tenant *tenant);
 
-/* Used between the files of the core: evidence starts afresh; the visit that is followed ended,
+/* Used between the files of the core: evidence starts afresh, or its share
+ * is to change; work was looked for, and before that
+ * none had been seen if @was_quiet; the visit that is followed ended,
  * @next runs since; it computes though the engine is to leave it; an owner's window closes, given
  * up or used up; lags after a plan. */
 void core_fit_restart(const struct core *core, struct core_tenant *tenant);
+void core_fit_settle(const struct core *core, struct core_tenant *tenant);
+void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet);
 void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns);
 void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns);
 void core_fit_window(struct core *core, bool given_up, u64 now_ns);

@@ -17,37 +17,52 @@
 #define STAY_MIN_NS 2000000000ull
 #define STAY_MAX_NS 32000000000ull
 
-/* Its lag among the members: those in windows may be behind or ahead of all of them. */
+/* By what it is behind the other members of the rotation, by their own virtual time: those in
+ * windows may be behind or ahead of all of them. */
 static s64 lag_among_members(const struct core *core, const struct core_tenant *tenant)
 {
-	const struct core_tenant *rotation = &core->rotation;
-	s64 all_ns = core_lag_ns(core, rotation);
-	u64 size_ns = (u64)(all_ns < 0 ? -all_ns : all_ns);
-	s64 part_ns;
+	u64 entitled_ns = env_mul_div(core->member_v - tenant->fit_v, tenant->share_ppm, CORE_PPM);
 
-	if (!rotation->share_ppm)
-		return core_lag_ns(core, tenant);
-	part_ns = (s64)env_mul_div(size_ns, tenant->share_ppm, rotation->share_ppm);
-	return core_lag_ns(core, tenant) - (all_ns < 0 ? -part_ns : part_ns);
+	return tenant->fit_lag_ns + (s64)entitled_ns - (s64)(tenant->run_ns - tenant->fit_run_ns);
+}
+
+void core_fit_settle(const struct core *core, struct core_tenant *tenant)
+{
+	tenant->fit_lag_ns = lag_among_members(core, tenant);
+	tenant->fit_v = core->member_v;
+	tenant->fit_run_ns = tenant->run_ns;
 }
 
 void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 {
 	tenant->excess_ns = 0;
+	tenant->gap_ns = 0;
 	tenant->drained_ns = 0;
 	tenant->fit_var_us2 = tenant->var_us2;
-	tenant->fit_lag_ns = lag_among_members(core, tenant);
-	tenant->fit_from_ns = core->looked_ns;
-	tenant->fit_idle_ns = core->totals.idle_ns;
+	tenant->fit_lag_ns = 0;
+	tenant->fit_v = core->member_v;
+	tenant->fit_run_ns = tenant->run_ns;
 }
 
-/* A card that stands idle for a thirty-second of the time has room for all: whoever is behind
- * asked for no more, and who is ahead takes nothing from anybody. Windows would only hold gaps
- * that somebody could have used. */
-static bool has_room(const struct core *core, const struct core_tenant *tenant)
+void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 {
-	return 32 * (core->totals.idle_ns - tenant->fit_idle_ns) >
-	       core->looked_ns - tenant->fit_from_ns;
+	u64 span_ns = now_ns - tenant->observed_ns;
+	u64 half_ns = span_ns >> 1;
+
+	tenant->observed_ns = now_ns;
+	if (was_quiet)
+		tenant->gap_ns += span_ns - half_ns;
+	if (!tenant->loud_count)
+		tenant->gap_ns += half_ns;
+}
+
+/* Gaps longer than a window would be held: it asks for no more than it gets, and windows would
+ * only take from others what it cannot use. */
+static bool paces_itself(const struct core *core, const struct core_tenant *tenant)
+{
+	u64 hold_ns = 2 * core->params.switch_ns + core->params.takeoff_ns;
+
+	return tenant->gap_ns > hold_ns << EXCESS_SHIFT;
 }
 
 static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_ns)
@@ -65,19 +80,16 @@ static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	s64 slice_ns = (s64)tenant->cycle_slice_ns;
 	s64 sure_ns = max(slice_ns, (s64)(EXCESS_LOOKS * core->params.sample_ns));
 	s64 chance_ns = (s64)core_ledger_chance_ns(tenant->var_us2 - tenant->fit_var_us2);
-	s64 lag_ns = lag_among_members(core, tenant) - tenant->fit_lag_ns;
+	s64 lag_ns = lag_among_members(core, tenant);
 	s64 limit_ns = 2 * slice_ns + LAG_SLACK_NS + chance_ns;
 	/* Looks do not tell how long visits this short are: lag alone has to, with twice the room
 	 * for chance. */
 	bool blind = slice_ns < (s64)(2 * core->params.sample_ns);
 
-	if (has_room(core, tenant)) {
-		core_fit_restart(core, tenant);
-		return;
-	}
 	if (blind)
 		limit_ns += chance_ns;
-	if (lag_ns > limit_ns && (blind || tenant->excess_ns < -sure_ns)) {
+	if (lag_ns > limit_ns && !paces_itself(core, tenant) &&
+	    (blind || tenant->excess_ns < -sure_ns)) {
 		core->forgive = true;
 		give_windows(core, tenant, now_ns);
 	} else if (lag_ns < -limit_ns && (s64)tenant->drained_ns > sure_ns) {
@@ -107,6 +119,7 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 	excess_ns = (s64)(next_from_ns - core->visit_from_ns) - (s64)core->params.switch_ns -
 		    (s64)tsg->slice_ns;
 	tenant->excess_ns += excess_ns - (tenant->excess_ns >> EXCESS_SHIFT);
+	tenant->gap_ns -= tenant->gap_ns >> EXCESS_SHIFT;
 	judge(core, tenant, next_from_ns);
 }
 

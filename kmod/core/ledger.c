@@ -13,21 +13,29 @@
 /* Two looks this near are the edge of a window, measured; further apart they are samples. */
 #define EDGE_SPAN_MAX_NS 100000ull
 
-/* V advances by the delivered time over the busy's shares. O(1), no division. */
-static void advance_v(struct core *core, u64 delivered_ns)
+static u64 recip(u32 sum_ppm)
 {
-	if (!core->busy_ppm)
-		return;
+	return sum_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, sum_ppm) : 0;
+}
+
+/* By what a virtual time advances: @delivered_ns over the shares of the busy. O(1), no division. */
+static u64 virtual_ns(u64 delivered_ns, u32 sum_ppm, u64 sum_recip)
+{
 	if (likely(delivered_ns < RECIP_SPAN_MAX_NS))
-		core->v += delivered_ns * core->busy_recip >> RECIP_SHIFT;
-	else
-		core->v += env_mul_div(delivered_ns, CORE_PPM, core->busy_ppm);
+		return delivered_ns * sum_recip >> RECIP_SHIFT;
+	return sum_ppm ? env_mul_div(delivered_ns, CORE_PPM, sum_ppm) : 0;
 }
 
 static void set_busy_ppm(struct core *core, u32 busy_ppm)
 {
 	core->busy_ppm = busy_ppm;
-	core->busy_recip = busy_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, busy_ppm) : 0;
+	core->busy_recip = recip(busy_ppm);
+}
+
+static void set_members_ppm(struct core *core, u32 share_ppm)
+{
+	core->rotation.share_ppm = share_ppm;
+	core->member_recip = recip(share_ppm);
 }
 
 /* What it was entitled to and did not run since its lag was settled; only the busy are. */
@@ -60,6 +68,7 @@ void core_ledger_settle(struct core *core, struct core_tenant *tenant)
 	tenant->lag_ns = core_lag_ns(core, tenant);
 	tenant->v_from = core->v;
 	tenant->run_from_ns = tenant->run_ns;
+	core_fit_settle(core, tenant);
 }
 
 void core_ledger_restart_due(struct core_tenant *tenant)
@@ -83,7 +92,7 @@ static void rotation_gains(struct core *core, struct core_tenant *tenant, u64 no
 {
 	core_ledger_settle(core, &core->rotation);
 	core->rotation.lag_ns += tenant->lag_ns;
-	core->rotation.share_ppm += tenant->share_ppm;
+	set_members_ppm(core, core->rotation.share_ppm + tenant->share_ppm);
 	rotation_busy(core, core->rotation.work_count + 1, now_ns);
 }
 
@@ -91,17 +100,17 @@ static void rotation_loses(struct core *core, struct core_tenant *tenant, u64 no
 {
 	core_ledger_settle(core, &core->rotation);
 	core->rotation.lag_ns -= tenant->lag_ns;
-	core->rotation.share_ppm -= min(core->rotation.share_ppm, tenant->share_ppm);
+	set_members_ppm(core, core->rotation.share_ppm -
+				      min(core->rotation.share_ppm, tenant->share_ppm));
 	rotation_busy(core, core->rotation.work_count - 1, now_ns);
 }
 
 void core_ledger_busy_sum(struct core *core, u64 now_ns)
 {
 	struct core_tenant *rotation = &core->rotation, *tenant;
-	u32 sum_ppm = 0, members = 0, i;
+	u32 sum_ppm = 0, members_ppm = 0, members = 0, i;
 
 	rotation->lag_ns = 0;
-	rotation->share_ppm = 0;
 	rotation->v_from = core->v;
 	rotation->run_from_ns = rotation->run_ns;
 	for (i = 0; i < core->tenant_count; i++) {
@@ -113,8 +122,9 @@ void core_ledger_busy_sum(struct core *core, u64 now_ns)
 			continue;
 		members++;
 		rotation->lag_ns += tenant->lag_ns;
-		rotation->share_ppm += tenant->share_ppm;
+		members_ppm += tenant->share_ppm;
 	}
+	set_members_ppm(core, members_ppm);
 	rotation_busy(core, members, now_ns);
 	set_busy_ppm(core, sum_ppm);
 }
@@ -194,10 +204,16 @@ static void fall_asleep(struct core *core, struct core_tsg *tsg)
 
 void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work)
 {
-	if (!tsg->tenant || !tsg->listed)
+	struct core_tenant *tenant = tsg->tenant;
+	bool was_loud = tsg->loud, tenant_was_quiet;
+
+	if (!tenant || !tsg->listed)
 		return;
+	tenant_was_quiet = !tenant->loud_count;
+	tenant->loud_count += has_work - was_loud;
+	tsg->loud = has_work;
+	core_fit_observed(tenant, now_ns, tenant_was_quiet);
 	if (has_work) {
-		tsg->quiet = false;
 		tsg->work_seen_ns = now_ns;
 		if (!tsg->has_work)
 			get_work(core, tsg, now_ns);
@@ -205,9 +221,8 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 			wake(core, tsg);
 		return;
 	}
-	if (tsg->has_work && tsg->quiet)
+	if (tsg->has_work && !was_loud)
 		lose_work(core, tsg, now_ns);
-	tsg->quiet = true;
 	if (tsg->awake && !tsg->has_work &&
 	    now_ns - tsg->work_seen_ns > max(CORE_LINGER_NS, core->cycle_ns))
 		fall_asleep(core, tsg);
@@ -220,6 +235,14 @@ static void drop_activity(struct core *core, struct core_tsg *tsg, u64 now_ns)
 		lose_work(core, tsg, now_ns);
 	if (tsg->awake)
 		fall_asleep(core, tsg);
+	tsg->tenant->loud_count -= tsg->loud;
+	tsg->loud = false;
+}
+
+static void charge_member(struct core *core, u64 span_ns)
+{
+	core->rotation.run_ns += span_ns;
+	core->member_v += virtual_ns(span_ns, core->rotation.share_ppm, core->member_recip);
 }
 
 static void charge(struct core *core, enum core_seen seen, struct core_tenant *tenant, u64 span_ns)
@@ -238,10 +261,10 @@ static void charge(struct core *core, enum core_seen seen, struct core_tenant *t
 		tenant->run_ns += span_ns;
 		tenant->left_ns -= (s64)span_ns;
 		if (!tenant->windowed)
-			core->rotation.run_ns += span_ns;
+			charge_member(core, span_ns);
 		if (core_in_window(core, tenant))
 			core->window.spent_ns += (s64)span_ns;
-		advance_v(core, span_ns);
+		core->v += virtual_ns(span_ns, core->busy_ppm, core->busy_recip);
 		break;
 	}
 }

@@ -461,7 +461,7 @@ static bool owner_holds(const struct core *core)
 	const struct core_tsg *tsg;
 
 	for (tsg = core->window.owner->tsgs; tsg; tsg = tsg->next)
-		if (tsg->has_work && !tsg->quiet)
+		if (tsg->loud)
 			return false;
 	return true;
 }
