@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 
+#include "cuda_load.hpp"
 #include "load.hpp"
 #include "report.hpp"
 
@@ -27,6 +28,11 @@ int main(int argc, char **argv) {
   // Wake up when asked to, not up to 50 us later.
   prctl(PR_SET_TIMERSLACK, 1);
   try {
+    if (options.cuda) {
+      qgpu::CudaMeasured measured = qgpu::runCudaLoad(options, stop_asked);
+      qgpu::reportCuda(options, measured, std::cout);
+      return 0;
+    }
     qgpu::Tenant tenant(options.card, options.tsgs, options.depth);
     qgpu::Measured measured = qgpu::runLoad(options, tenant, stop_asked);
     qgpu::report(options, measured, std::cout);

@@ -10,6 +10,10 @@ namespace qgpu {
 // How a kernel can be taken off the engine; values of the simulated kernel's descriptor.
 enum class Preemption : uint32_t { kWfi = 0, kCta = 1, kCilp = 2 };
 
+// What a real card is given: kernels one by one, or steps of many kernels as one graph: one at a
+// time (inference), or with a copy before each and two in flight (training).
+enum class Shape { kKernels, kInference, kTraining };
+
 // What the load does, all times in nanoseconds.
 struct Options {
   unsigned card = 0;
@@ -22,6 +26,15 @@ struct Options {
   Preemption preemption = Preemption::kCilp;
   unsigned tsgs = 1;
   bool json = false;
+
+  // With --cuda, a real card.
+  bool cuda = false;
+  Shape shape = Shape::kKernels;
+  double arrivals_per_s = 0;  // 0 = as fast as they are served
+  double loops_per_us = 0;    // speed of the card; 0 = measured
+  uint64_t seed = 1;
+  uint64_t copy_bytes = 0, hog_bytes = 0;
+  uint64_t sample_ns = 50'000'000;
 };
 
 // What --batch stands for: an inference step whose GPU time grows with the batch, and a host that
