@@ -156,21 +156,14 @@ class Case {
   // straight lines in the window's start, so it has no extreme there. 0: no window is that short.
   double worstErrorPp(uint64_t length_ns) const {
     double worst = 0;
-    size_t other = 0;
-    for (const Point &p : points_) {  // windows that begin at a point
-      const uint64_t end_ns = p.at_ns + length_ns;
-      if (end_ns > points_.back().at_ns) break;
-      while (other + 2 < points_.size() && points_[other + 1].at_ns <= end_ns) other++;
-      worst = std::max(worst, errorPp(p, between(other, end_ns)));
-    }
-    other = 0;
-    for (const Point &p : points_) {  // and those that end at one
-      if (p.at_ns < points_.front().at_ns + length_ns) continue;
-      const uint64_t start_ns = p.at_ns - length_ns;
-      while (other + 2 < points_.size() && points_[other + 1].at_ns <= start_ns) other++;
-      worst = std::max(worst, errorPp(between(other, start_ns), p));
-    }
+    forEachWindow(length_ns, [&](double error_pp) { worst = std::max(worst, std::abs(error_pp)); });
     return worst;
+  }
+  // The most that it had too much, in the same windows; below 0: it never had its share.
+  double mostExcessPp(uint64_t length_ns) const {
+    double most = -100;
+    forEachWindow(length_ns, [&](double error_pp) { most = std::max(most, error_pp); });
+    return most;
   }
 
  private:
@@ -179,6 +172,24 @@ class Case {
     double run, entitled, whole;
   };
 
+  // @fn(signed error) for each window of @length_ns that begins or ends at a point.
+  template <typename Fn>
+  void forEachWindow(uint64_t length_ns, Fn fn) const {
+    size_t other = 0;
+    for (const Point &p : points_) {  // windows that begin at a point
+      const uint64_t end_ns = p.at_ns + length_ns;
+      if (end_ns > points_.back().at_ns) break;
+      while (other + 2 < points_.size() && points_[other + 1].at_ns <= end_ns) other++;
+      fn(errorPp(p, between(other, end_ns)));
+    }
+    other = 0;
+    for (const Point &p : points_) {  // and those that end at one
+      if (p.at_ns < points_.front().at_ns + length_ns) continue;
+      const uint64_t start_ns = p.at_ns - length_ns;
+      while (other + 2 < points_.size() && points_[other + 1].at_ns <= start_ns) other++;
+      fn(errorPp(between(other, start_ns), p));
+    }
+  }
   // On the line from point @i to the next one.
   Point between(size_t i, uint64_t ns) const {
     const Point &a = points_[i], &b = points_[i + 1];
@@ -194,7 +205,7 @@ class Case {
   static double errorPp(const Point &from, const Point &to) {
     const double whole = to.whole - from.whole;
     if (whole < 1) return 0;  // less than a nanosecond: rounding
-    return std::abs(to.run - from.run - (to.entitled - from.entitled)) / whole * 100;
+    return (to.run - from.run - (to.entitled - from.entitled)) / whole * 100;
   }
 
   std::vector<Point> points_;

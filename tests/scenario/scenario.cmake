@@ -5,3 +5,11 @@ qgpu_add_test(scenario_test
           tests/scenario/windows_test.cpp tests/scenario/trouble_test.cpp
           tests/scenario/random_test.cpp tests/scenario/misfit_test.cpp
   LIBRARIES qgpu_core qgpu_hw qgpu_chip)
+
+# What the scheduling rule promises, one file a kind of promise, judged by the strict windows of
+# bench/judge.hpp.
+qgpu_add_test(promises_test
+  SOURCES tests/scenario/promises_saturating_test.cpp tests/scenario/promises_sync_test.cpp
+          tests/scenario/promises_tails_test.cpp tests/scenario/promises_mixes_test.cpp
+  LIBRARIES qgpu_core qgpu_hw qgpu_chip)
+target_include_directories(promises_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)

@@ -46,6 +46,12 @@ class Record {
   uint64_t delivered(uint64_t from_ns, uint64_t to_ns) const {
     return all_.upTo(to_ns) - all_.upTo(from_ns);
   }
+  // When it ran, in order.
+  std::vector<std::pair<uint64_t, uint64_t>> spans(size_t party) const {
+    std::vector<std::pair<uint64_t, uint64_t>> out;
+    for (const Span &s : logs_[party].spans) out.emplace_back(s.from, s.to);
+    return out;
+  }
   // Longest stretch within [from, to] in which the party did not run.
   uint64_t longestGap(size_t party, uint64_t from_ns, uint64_t to_ns) const {
     return logs_[party].longestGap(from_ns, to_ns);
@@ -132,8 +138,16 @@ struct WorldTenant {
 struct TenantOptions {
   uint32_t weight = 100;
   uint32_t guarantee_ppm = 0;
+  uint32_t ceiling_ppm = CORE_PPM;
+  core_class class_ = CORE_NORMAL;
+  uint64_t wake_ns = 0, hang_ns = 0;
   unsigned tsgs = 1;
 };
+
+// Guarantee = ceiling: the same time alone and in company.
+inline TenantOptions fixedAt(uint32_t share_ppm, unsigned tsgs = 1) {
+  return {.guarantee_ppm = share_ppm, .ceiling_ppm = share_ppm, .tsgs = tsgs};
+}
 
 struct WorldOptions {
   core_policy policy = CORE_BURST_SHARE;
@@ -187,10 +201,12 @@ class World {
   WorldTenant &addTenant(const TenantOptions &options = {}) {
     auto &tenant = *tenants_.emplace_back(std::make_unique<WorldTenant>());
     tenant.index = tenants_.size() - 1;
-    core_settings settings;
-    core_settings_default(&settings);
-    settings.weight = options.weight;
-    settings.guarantee_ppm = options.guarantee_ppm;
+    const core_settings settings = {.weight = options.weight,
+                                    .guarantee_ppm = options.guarantee_ppm,
+                                    .ceiling_ppm = options.ceiling_ppm,
+                                    .class_ = options.class_,
+                                    .wake_ns = options.wake_ns,
+                                    .hang_ns = options.hang_ns};
     if (turn_tenant_add(turn_, &tenant.core, &settings)) throw std::length_error("tenants");
     for (unsigned i = 0; i < options.tsgs; i++) addTsg(tenant);
     return tenant;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// promises_mixes_test.cpp - forty random mixes of tenants: every share over 25 s, and nobody waits
+// long. A thousand of them: bench/run mixes.
+#include "scenario/mixes.hpp"
+#include "scenario/promise.hpp"
+
+namespace qgpu::scenario {
+namespace {
+
+constexpr int kMixes = 40;
+
+class RandomMix : public ::testing::TestWithParam<int> {
+ protected:
+  static void check(const MixOptions &options) {
+    QGPU_TRACE_SEED();
+    const uint64_t seed = fakes::seed() + static_cast<uint64_t>(GetParam());
+    const Mix mix = drawMix(seed, options);
+    SCOPED_TRACE("bench/run mixes --seeds 1 --first " + std::to_string(seed) + ": " + textOf(mix));
+    const MixResult result = runMix(mix, seed);
+    EXPECT_LE(std::abs(result.error_pp), 0.35) << "tenant " << result.member;
+    if (!result.tails_ns) {
+      EXPECT_LE(result.wait_ns, 100 * kMilli);
+    }
+  }
+};
+
+TEST_P(RandomMix, DISABLED_KeepsEveryShareByWeight) { check({.fixed = false}); }
+TEST_P(RandomMix, DISABLED_KeepsEveryShareWithFixedOnes) { check({}); }
+
+INSTANTIATE_TEST_SUITE_P(Promises, RandomMix, ::testing::Range(0, kMixes));
+
+}  // namespace
+}  // namespace qgpu::scenario

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// promises_sync_test.cpp - tenants that launch a kernel, wait for it and think for a moment: each
+// gap would hand the rest of a slice away.
+#include "scenario/promise.hpp"
+
+namespace qgpu::scenario {
+namespace {
+
+struct Sync {
+  uint64_t kernel_ns;
+  double delivered;
+};
+
+class SyncBesideQueued : public ::testing::TestWithParam<Sync> {
+ protected:
+  // 30 % launch-and-sync (tenant 0) beside 70 % queued, watched for ten seconds.
+  static Verdict tenSeconds(const Sync &row) {
+    World world({.seed = fakes::seed()});
+    auto &a = world.addTenant({.weight = 30}), &b = world.addTenant({.weight = 70});
+    a.channel().syncLaunch({.duration_ns = row.kernel_ns}, 50 * kMicro);
+    b.saturate({.duration_ns = kMilli});
+    world.start();
+    return watch(world, 200 * kMilli, 10 * kSecond);
+  }
+};
+
+TEST_P(SyncBesideQueued, HasThirtyPercentOverTenSeconds) {
+  QGPU_TRACE_SEED();
+  const Verdict verdict = tenSeconds(GetParam());
+  std::printf("kernels of %llu us: %.2f %%, delivered %.2f %%\n",
+              static_cast<unsigned long long>(GetParam().kernel_ns / kMicro), verdict.percent(0),
+              verdict.delivered());
+  EXPECT_NEAR(verdict.percent(0), 30, 1);
+  EXPECT_GE(verdict.delivered(), GetParam().delivered);
+}
+
+TEST_P(SyncBesideQueued, DISABLED_HasThirtyPercentOfEvery100Ms) {
+  QGPU_TRACE_SEED();
+  const double worst = tenSeconds(GetParam()).worstPp(0, 0.3, about(100 * kMilli));
+  std::printf("kernels of %llu us: worst of 100 ms off by %.2f pp\n",
+              static_cast<unsigned long long>(GetParam().kernel_ns / kMicro), worst);
+  EXPECT_LE(worst, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Promises, SyncBesideQueued,
+                         ::testing::Values(Sync{100 * kMicro, 84}, Sync{300 * kMicro, 92},
+                                           Sync{kMilli, 95}, Sync{5 * kMilli, 96},
+                                           Sync{20 * kMilli, 96}),
+                         [](const auto &info) {
+                           return std::to_string(info.param.kernel_ns / kMicro) + "us";
+                         });
+
+// Weights 4:3:2:1, all of them launch-and-sync.
+class AllSync : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(AllSync, KeepTheOrderAndTheWeights) {
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
+  for (const uint32_t weight : {400u, 300u, 200u, 100u})
+    world.addTenant({.weight = weight})
+        .channel()
+        .syncLaunch({.duration_ns = GetParam()}, 50 * kMicro);
+  world.start();
+  const Verdict verdict = watch(world, 2 * kSecond, 10 * kSecond);
+  std::printf("kernels of %llu us: %.2f %.2f %.2f %.2f %%, delivered %.2f %%\n",
+              static_cast<unsigned long long>(GetParam() / kMicro), verdict.percent(0),
+              verdict.percent(1), verdict.percent(2), verdict.percent(3), verdict.delivered());
+  for (size_t i = 0; i < 4; i++) {
+    EXPECT_NEAR(verdict.percent(i), 40.0 - 10.0 * static_cast<double>(i), 1.5) << i;
+    if (i) {
+      EXPECT_LT(verdict.percent(i), verdict.percent(i - 1)) << i;
+    }
+  }
+}
+
+const auto inUs = [](const auto &info) { return std::to_string(info.param / kMicro) + "us"; };
+INSTANTIATE_TEST_SUITE_P(Promises, AllSync, ::testing::Values(kMilli, 5 * kMilli, 20 * kMilli),
+                         inUs);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, AllSync, ::testing::Values(100 * kMicro, 300 * kMicro),
+                         inUs);
+
+// Row 1, the other half: 10:90 with launch-and-sync, either of them and both.
+struct Pair {
+  const char *name;
+  bool a, b;  // is it launch-and-sync?
+};
+class TenToNinety : public ::testing::TestWithParam<Pair> {};
+
+TEST_P(TenToNinety, HoldsInEverySecond) {
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
+  auto &a = world.addTenant({.weight = 10}), &b = world.addTenant({.weight = 90});
+  for (const auto &[tenant, sync] : {std::pair{&a, GetParam().a}, std::pair{&b, GetParam().b}})
+    if (sync)
+      tenant->channel().syncLaunch({.duration_ns = 500 * kMicro}, 50 * kMicro);
+    else
+      tenant->saturate({.duration_ns = 500 * kMicro});
+  world.start();
+  const Verdict verdict = watch(world, 2 * kSecond, 8 * kSecond);
+  const double worst = verdict.worstPp(a.index, 0.1, about(kSecond));
+  std::printf("%s: %.2f %%, worst second off by %.2f pp\n", GetParam().name,
+              verdict.percent(a.index), worst);
+  EXPECT_LE(worst, 1);
+}
+
+const auto byName = [](const auto &info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Promises, TenToNinety,
+                         ::testing::Values(Pair{"Row1_QueuedBesideSync", false, true}), byName);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, TenToNinety,
+                         ::testing::Values(Pair{"Row1_SyncBesideQueued", true, false},
+                                           Pair{"Row1_BothSync", true, true}),
+                         byName);
+
+}  // namespace
+}  // namespace qgpu::scenario
