@@ -336,7 +336,7 @@ static u64 slice_of(const struct turn *turn, const struct turn_tsg *tsg)
 {
 	if (!tsg->core.tenant || turn->core.window.kind == CORE_WINDOW_DRIVER)
 		return max(tsg->driver_slice_ns, turn->cfg.params.slice_min_ns);
-	return tsg->core.planned_ns;
+	return core_slice_ns(&turn->core, &tsg->core);
 }
 
 static u32 count_admitted(const struct turn *turn)

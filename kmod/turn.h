@@ -114,7 +114,7 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
 /* What turn_run() would charge up to now, without deciding: counters become current. */
 void turn_account(struct turn *turn, u64 now_ns);
 void turn_counters(const struct turn *turn, struct turn_counters *out);
-/* A tenant's counters as of the last look, and its share, slice and budget in force. */
+/* A tenant's counters as of the last look. */
 void turn_tenant_counters(const struct turn *turn, struct core_tenant *tenant,
 			  struct core_counters *out);
 /* How often work was not cut in time so far, and whose it was last (NULL: no tenant's). */

@@ -16,10 +16,14 @@ int core_init(struct core *core, const struct core_params *params, u32 tenant_ma
 	core->claims = env_zalloc(tenant_max * sizeof(*core->claims));
 	core->ready.at = env_zalloc(tenant_max * sizeof(*core->ready.at));
 	core->waiting.at = env_zalloc(tenant_max * sizeof(*core->waiting.at));
+	/* The rotation is one among those that take turns. */
+	core->ranked.at = env_zalloc((tenant_max + 1) * sizeof(*core->ranked.at));
 	core->ready.id = CORE_HEAP_READY;
 	core->waiting.id = CORE_HEAP_WAITING;
+	core->ranked.id = CORE_HEAP_RANKED;
 	core->window.kind = CORE_WINDOW_DRIVER;
 	core->rotation.index = U32_MAX; /* the last of equals */
+	core->rotation.place = CORE_RANKED;
 	core->looked_ns = now_ns;
 	core->look_at_ns = now_ns;
 	core->look_cell_ns = now_ns;
@@ -27,7 +31,7 @@ int core_init(struct core *core, const struct core_params *params, u32 tenant_ma
 	core->stale = true;
 	core->dirty = true;
 	core->rng = seed ? seed : 1; /* 0 would stay 0 */
-	if (core->tenants && core->claims && core->ready.at && core->waiting.at)
+	if (core->tenants && core->claims && core->ready.at && core->waiting.at && core->ranked.at)
 		return 0;
 	core_fini(core);
 	return -ENOMEM;
@@ -39,10 +43,12 @@ void core_fini(struct core *core)
 	env_free(core->claims);
 	env_free(core->ready.at);
 	env_free(core->waiting.at);
+	env_free(core->ranked.at);
 	core->tenants = NULL;
 	core->claims = NULL;
 	core->ready.at = NULL;
 	core->waiting.at = NULL;
+	core->ranked.at = NULL;
 }
 
 void core_settings_default(struct core_settings *settings)
@@ -118,8 +124,12 @@ void core_tenant_view(const struct core_tenant *tenant, struct core_view *out)
 {
 	const struct core_tsg *tsg;
 
-	out->share_ppm = tenant->share_ppm;
-	out->window_ns = tenant->budget_ns;
+	out->share_ppm = tenant->shown_ppm;
+	out->window_ns = 0;
+	if (tenant->place == CORE_CLOCKED)
+		out->window_ns = tenant->budget_ns;
+	else if (tenant->place == CORE_RANKED)
+		out->window_ns = tenant->cycle_slice_ns;
 	out->awake = core_tenant_awake(tenant);
 	out->tsgs = tenant->tsg_count;
 	out->slice_ns = 0;

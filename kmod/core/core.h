@@ -136,8 +136,23 @@
 #define CORE_CRUMB_NS 20000
 /* Periods that a busy owner may carry. */
 #define CORE_CARRY_PERIODS 10
-/* Least time between two plans; C / 4 if that is longer. */
+/* Awake for so long at most, whatever the cycle. */
+#define CORE_LINGER_MAX_NS 100000000ull
+/* Least time between two plans; C / 4 if that is longer, up to the second. */
 #define CORE_REPLAN_NS 5000000ull
+#define CORE_REPLAN_MAX_NS 20000000ull
+/* A ceiling's budget a period, at most. */
+#define CORE_CAP_BUDGET_MAX_NS 10000000ull
+/* A tail as long as this shows that a tenant does not fit the rotation. */
+#define CORE_TAIL_LONG_NS 20000000ull
+/* Beside online tenants: the least slice of the one other, its least window, the longest cycle of
+ * windows in least ones, and after how much uninterrupted online work offline tenants leave. */
+#define CORE_OTHER_SLICE_MIN_NS 200000ull
+#define CORE_TENURE_NS 20000000ull
+#define CORE_TENURES_MAX 100ull
+#define CORE_LEAVE_NS 5000000ull
+/* What is promised to an online tenant that asks for nothing, where the card can keep it. */
+#define CORE_ONLINE_WAKE_NS 500000ull
 /* Corrections by the ledger: distance and size. */
 #define CORE_TRIM_EVERY_NS 1000000000ull
 #define CORE_TRIM_MAX_PPM 100000
@@ -186,21 +201,33 @@ struct core_phase {
 	u64 used_ns, slice_ns;
 };
 
+/* How a tenant is scheduled. The first two share what the others leave: the group. */
+enum core_place {
+	CORE_ROTATES, /* a member of the rotation */
+	CORE_RANKED,  /* windows of its own, the one furthest behind next */
+	CORE_CLOCKED, /* windows of its own, on the card's clock */
+	CORE_BESIDE,  /* online: admitted to the windows of all others */
+};
+
 /**
  * struct core_tenant - one tenant on one runlist; embedded in the caller's
  *
  * Settings and plan:
  * @asked: settings as given
  * @index: place among the tenants
- * @share_ppm: of delivered time among those awake (rotation; 0 asleep), of wall time (windows)
- * @cycle_slice_ns: T, its part of the rotation's cycle, over all its awake TSGs; 0 = asleep
- * @period_ns, @budget_ns: F and b of its exclusive windows after scaling; 0 = no windows. Under
- *                         burst-share no period: @budget_ns is its part of a cycle
+ * @place: how it is scheduled by the plan
+ * @share_ppm: of delivered time among the awake of the group (0 asleep), of wall time on the clock,
+ *             among themselves of the online
+ * @floor_ppm: of delivered time if all online tenants were busy; 0 without any
+ * @shown_ppm: what it may count on now: its floor while online is awake, else its share
+ * @cycle_slice_ns: T, its part of the cycle, over all its awake TSGs; 0 = asleep, or not of the group
+ * @period_ns, @budget_ns: F and b of its windows on the clock after scaling, or of its ceiling if
+ *                         @capped; 0 = neither
  * @trim_ppm: correction of T by the ledger, -100000 ... 100000
  * @held: it is awake and its share is 0: not admitted
  *
  * Fit:
- * @misfit: does not fit the rotation; @windowed: has windows of its own for that by the plan
+ * @misfit: does not fit the rotation
  * @excess_ns: by how much its visits of late were longer than its slices
  * @drained_ns: how long it computed when the engine was to leave it, since it became busy
  * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it became busy,
@@ -209,7 +236,8 @@ struct core_phase {
  * @gap_ns: time without work at its visits of late
  * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some
  * @misfit_from_ns, @stay_ns: since when, and how long at least
- * @clean: windows in a row that any rotation would have given it
+ * @clean: looks in a row that found it running in its windows and no gap
+ * @hangs: kernels that ran longer than hang_ns while others waited
  *
  * Objects and activity:
  * @tsgs: its TSGs
@@ -223,32 +251,37 @@ struct core_phase {
  * @wait_shown_ns: wait as last shown, so that it never goes back
  * @throttled_ns, @throttled_from_ns: the same for having work without budget
  * @throttled: an open span
+ * @sharing: entitled to a part of what the group runs: busy and not out of budget
+ * @slept_at_ns, @slept_ppm: when it fell asleep, and its share then
  * @windows, @preempts, @overruns: windows opened, cuts, windows that ended later than p
  * @source: worst source used
  *
  * Lag, settled at @v_from:
  * @lag_ns: entitled - run up to then
- * @v_from, @run_from_ns: virtual time and run_ns at that point
+ * @v_from, @floor_v_from, @run_from_ns: virtual times and run_ns at that point
  * @due_lag_ns, @due_run_ns, @due_var_us2: lag, run and variance since the last correction
  * @due_broken: was not busy all that time
  *
  * Windows:
  * @left_ns: budget left in the period that ends at @period_end_ns; < 0 = overrun
- * @deadline_ns: its key: @period_end_ns, one period less while it has a missed budget; under
- *               burst-share the virtual time at which it would have what it ran
+ * @deadline_ns: its key: @period_end_ns, one period less while it has a missed budget; if ranked
+ *               the virtual time at which it would have what it ran
  * @heap, @heap_at: which heap it is in (CORE_HEAP_*) and where
+ * @aside: budget.c's own
  * @phase: where its TSGs' rotation was cut at the end of its last window
  */
 struct core_tenant {
 	struct core_settings asked;
 	u32 index;
-	u32 share_ppm;
+	enum core_place place;
+	u32 share_ppm, floor_ppm, shown_ppm;
 	u64 cycle_slice_ns;
 	u64 period_ns, budget_ns;
+	bool capped;
 	s32 trim_ppm;
 	bool held;
 
-	bool misfit, windowed;
+	bool misfit;
 	s64 excess_ns, fit_lag_ns;
 	u64 fit_v, fit_run_ns;
 	u64 gap_ns, observed_ns;
@@ -256,6 +289,7 @@ struct core_tenant {
 	u64 drained_ns, fit_var_us2;
 	u64 misfit_from_ns, stay_ns;
 	u32 clean;
+	u64 hangs;
 
 	struct core_tsg *tsgs;
 	u32 tsg_count, listed_count, awake_count, work_count;
@@ -264,12 +298,14 @@ struct core_tenant {
 	u64 edge_ns, var_us2;
 	u64 had_work_ns, work_from_ns, wait_shown_ns;
 	u64 throttled_ns, throttled_from_ns;
-	bool throttled;
+	bool throttled, sharing;
+	u64 slept_at_ns;
+	u32 slept_ppm;
 	u64 windows, preempts, overruns;
 	enum core_source source;
 
 	s64 lag_ns;
-	u64 v_from, run_from_ns;
+	u64 v_from, floor_v_from, run_from_ns;
 	s64 due_lag_ns;
 	u64 due_run_ns, due_var_us2;
 	bool due_broken;
@@ -278,6 +314,7 @@ struct core_tenant {
 	u64 period_end_ns, deadline_ns;
 	u8 heap;
 	u32 heap_at;
+	struct core_tenant *aside;
 	struct core_phase phase;
 };
 
@@ -288,7 +325,8 @@ struct core_heap {
 	u8 id;
 };
 
-enum { CORE_HEAP_NONE, CORE_HEAP_READY, CORE_HEAP_WAITING };
+/* On the clock with budget; without budget, on the clock or under a ceiling; taking turns by lag. */
+enum { CORE_HEAP_NONE, CORE_HEAP_READY, CORE_HEAP_WAITING, CORE_HEAP_RANKED };
 
 /**
  * struct core_claim - one tenant as share.c sees it
@@ -307,16 +345,19 @@ enum core_window_kind {
 	CORE_WINDOW_DRIVER,    /* all listed, the driver's slices and order (best-effort) */
 	CORE_WINDOW_ROTATION,  /* planned slices: all tenants, endless; or the rotation's members */
 	CORE_WINDOW_EXCLUSIVE, /* the owner's, until its budget is used or it has no work */
+	CORE_WINDOW_ONLINE,    /* all online and the owner, whose slices are short */
 	CORE_WINDOW_QUIET,     /* no busy owner has budget: those not busy who have some */
 };
 
 /**
  * struct core_window - what is on
- * @kind, @owner: owner under EXCLUSIVE; under ROTATION &core.rotation when it has an end; or NULL
+ * @kind, @owner: owner under EXCLUSIVE and ONLINE; under ROTATION &core.rotation when it has an end;
+ *                or NULL: it goes on until somebody waits
  * @budget_ns: most that the owner may run in it
  * @spent_ns: what it ran in it
  * @from_ns: when it was decided
  * @gap: a look found the engine idle after somebody had run in it
+ * @looks: that found its owner running
  */
 struct core_window {
 	enum core_window_kind kind;
@@ -324,6 +365,7 @@ struct core_window {
 	s64 budget_ns, spent_ns;
 	u64 from_ns;
 	bool gap;
+	u32 looks;
 };
 
 /**
@@ -343,7 +385,8 @@ struct core_totals {
  *            members, those without windows of their own; not among @tenants
  *
  * Plan:
- * @cycle_ns: C in force; 0 = no rotation
+ * @cycle_ns: C in force; 0 = nobody of the group is awake
+ * @online_count: tenants of class online that are there; @other_slice_ns: slice of the one other
  * @awake_tenants, @awake_tsgs: who has slices by activity; M = awake_tsgs
  * @dirty: who is awake or what was asked changed since the plan; @urgent: the policy did, so the
  *         plan in force is one of the former
@@ -358,9 +401,14 @@ struct core_totals {
  * @seen_awaited: turn.c looked until it saw this
  * @tail: somebody outside the image is still computing (set by turn.c): looked at closely
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
- *            how long
+ *            how long; @drain_told: that was longer than it may
  * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
- * @v: virtual time; @busy_ppm: sum of shares of the busy; @busy_recip: 10^6 * 2^20 / busy_ppm
+ * @sharing_count: tenants of the group that are sharing; @stayers_busy: of those, who does not leave
+ *                 for online
+ * @v: virtual time; @busy_ppm: sum of shares of the sharing; @busy_recip: 10^6 * 2^20 / busy_ppm
+ * @floor_v, @floor_busy_ppm, @floor_recip: the same by floors, for windows without online
+ * @floor_lag_ns: what the group is behind its floors; @protecting: so it has windows without online
+ * @online_busy, @online_from_ns: busy online tenants, and since when there are any
  * @member_v, @member_recip: the same of the rotation's members; the sum is @rotation.share_ppm
  * @visit, @visit_from_ns: who was last seen running, and since when without a break
  * @visit_met: a look found it running, so a switch ends the visit
@@ -377,6 +425,8 @@ struct core {
 	struct core_tenant rotation;
 
 	u64 cycle_ns;
+	u32 online_count;
+	u64 other_slice_ns;
 	u32 awake_tenants, awake_tsgs;
 	bool dirty, urgent, stale;
 	u64 planned_at_ns, trimmed_at_ns;
@@ -386,12 +436,19 @@ struct core {
 	enum core_seen seen;
 	struct core_tsg *seen_tsg;
 	struct core_tenant *seen_tenant;
-	bool seen_before, seen_awaited, tail, draining;
+	bool seen_before, seen_awaited, tail, draining, drain_told;
 	u64 drain_ns;
 	struct core_totals totals;
 	u32 busy_tenants;
 	u64 contended_from_ns;
+	u32 sharing_count, stayers_busy;
 	u64 v, busy_recip;
+	u64 floor_v, floor_recip;
+	u32 floor_busy_ppm;
+	s64 floor_lag_ns;
+	bool protecting;
+	u32 online_busy;
+	u64 online_from_ns;
 	u64 member_v, member_recip;
 	u32 busy_ppm;
 	struct core_tsg *visit;
@@ -400,7 +457,7 @@ struct core {
 	u64 look_cell_ns, look_at_ns, rng;
 
 	struct core_window window;
-	struct core_heap ready, waiting;
+	struct core_heap ready, waiting, ranked;
 };
 
 /* What the glue shows of a tenant. */
@@ -464,14 +521,14 @@ void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
  * core_share_split() - shares of claims that are all awake: guarantees, the rest by weight over
  * online and normal up to their ceilings, what is left to offline by weight
  *
- * The shares add up to CORE_PPM exactly, unless all are at their ceiling. Guarantees that add up
- * to more than CORE_PPM are scaled down.
+ * The shares add up to @total_ppm exactly, unless all are at their ceiling. Guarantees that add up
+ * to more are scaled down.
  */
-void core_share_split(struct core_claim *claims, u32 count);
+void core_share_split(struct core_claim *claims, u32 count, u32 total_ppm);
 
 /**
  * core_share_windows() - shares under fixed-share: guarantees; claims without one get what is
- * unassigned, together at least CORE_REST_MIN_PPM, by weight
+ * unassigned, together at least CORE_REST_MIN_PPM, by weight up to their ceilings
  */
 void core_share_windows(struct core_claim *claims, u32 count);
 
@@ -488,6 +545,15 @@ bool core_plan_due(const struct core *core, u64 now_ns);
  * core_plan_make() - shares, cycle, slices and budgets for who is awake now; O(n)
  */
 void core_plan_make(struct core *core, u64 now_ns);
+
+/* Used between the files of the core: when the next plan may be made. */
+u64 core_plan_from_ns(const struct core *core);
+
+/**
+ * core_online_bound_ns() - the shortest wait that can be promised to @online online tenants: the
+ * other's slice and the slices of those beside it, and a switch before each and before its own
+ */
+u64 core_online_bound_ns(const struct core_params *params, u32 online);
 
 /*
  * ledger.c
@@ -509,8 +575,11 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
  */
 s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant);
 
-/* Used between the files of the core: settle lag before a share changes; the busy changed. */
+/* Used between the files of the core: settle lag before a share changes; it takes part in what is
+ * shared, or no longer; places, shares or who is busy changed. */
 void core_ledger_settle(struct core *core, struct core_tenant *tenant);
+void core_ledger_join(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_ledger_leave(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_ledger_busy_sum(struct core *core, u64 now_ns);
 void core_ledger_restart_due(struct core_tenant *tenant);
 /* 3 standard deviations of a variance in square microseconds. */
@@ -541,11 +610,36 @@ void core_fit_window(struct core *core, bool given_up, u64 now_ns);
 void core_fit_planned(struct core *core);
 
 /*
- * heap.c; used by pick.c. core_heap_before() - Return: @a comes before @b; no two are equal.
+ * heap.c; used by budget.c. core_heap_before() - Return: @a comes before @b; no two are equal.
  */
 bool core_heap_before(const struct core_tenant *a, const struct core_tenant *b);
 void core_heap_push(struct core_heap *heap, struct core_tenant *tenant);
 void core_heap_remove(struct core_heap *heap, struct core_tenant *tenant);
+
+/*
+ * budget.c; used between the files of the core
+ */
+
+/* Into the queue it belongs to, if it is in none and owns no window; out of it. */
+void core_budget_queue(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_budget_unqueue(struct core *core, struct core_tenant *tenant);
+/* It became busy, became idle, ran. */
+void core_budget_busy(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_budget_idle(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_budget_used(struct core *core, struct core_tenant *tenant, u64 now_ns);
+/* Refill one for the periods that ended; all whose period ended. */
+void core_budget_roll(struct core_tenant *tenant, u64 now_ns);
+void core_budget_refill(struct core *core, u64 now_ns);
+/* New numbers. What was granted for time to come is taken back at the former rate and granted at
+ * the new one, so no change of period gives or takes anything. */
+void core_budget_set(struct core *core, struct core_tenant *tenant, u64 budget_ns, u64 period_ns,
+		     u64 now_ns);
+bool core_budget_allows(const struct core_tenant *tenant, u64 now_ns);
+void core_budget_rank(const struct core *core, struct core_tenant *tenant);
+struct core_tenant *core_budget_take_ready(struct core *core, u64 now_ns);
+struct core_tenant *core_budget_take_ranked(struct core *core,
+					    bool (*may)(const struct core *core,
+							const struct core_tenant *tenant));
 
 /*
  * pick.c
@@ -560,20 +654,14 @@ void core_heap_remove(struct core_heap *heap, struct core_tenant *tenant);
 bool core_pick(struct core *core, u64 now_ns);
 
 /**
- * core_next_ns() - when to look again: the next sample, the window's end, a refill, a plan
- */
-u64 core_next_ns(struct core *core, u64 now_ns);
-
-/**
- * core_samples() - is a look at @now_ns one of the ledger's? Not one that only asks whether a gap
- *                  of a window's owner goes on: it depends on what was seen, so it has no weight
- */
-bool core_samples(const struct core *core, u64 now_ns);
-
-/**
  * core_admits() - is it in the image of the window that is on? Nobody's always is.
  */
 bool core_admits(const struct core *core, const struct core_tsg *tsg);
+
+/**
+ * core_slice_ns() - the slice of a tenant's TSG in the window that is on
+ */
+u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg);
 
 /**
  * core_cut() - where the rotation of the window that is on is to go on
@@ -585,12 +673,27 @@ void core_cut(const struct core *core, u64 now_ns, struct core_phase *out);
  */
 void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns);
 
-/* Used between the files of the core. */
-void core_pick_busy(struct core *core, struct core_tenant *tenant, u64 now_ns);
-void core_pick_idle(struct core *core, struct core_tenant *tenant, u64 now_ns);
-void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 former_budget_ns,
-			 u64 former_period_ns, u64 now_ns);
+/* Used between the files of the core: its share or place changed; it goes away; the owner has run
+ * its budget; when offline tenants leave for online. */
+void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns);
+bool core_window_used_up(const struct core *core);
+u64 core_leave_ns(const struct core *core);
+
+/*
+ * next.c
+ */
+
+/**
+ * core_next_ns() - when to look again: the next sample, the window's end, a refill, a plan
+ */
+u64 core_next_ns(struct core *core, u64 now_ns);
+
+/**
+ * core_samples() - is a look at @now_ns one of the ledger's? Not one that only asks whether a gap
+ *                  of a window's owner goes on: it depends on what was seen, so it has no weight
+ */
+bool core_samples(const struct core *core, u64 now_ns);
 
 /*
  * check.c: what is refused at configuration time
@@ -643,18 +746,31 @@ static inline bool core_tenant_busy(const struct core_tenant *tenant)
 	return tenant->work_count != 0;
 }
 
-/* Do its windows follow the card's clock? */
+/* Does everybody have windows on the card's clock? */
 static inline bool core_on_clock(const struct core *core)
 {
 	return core->policy == CORE_FIXED_SHARE || core->policy == CORE_EQUAL_SHARE;
 }
 
+/* Does it share what the others leave? */
+static inline bool core_in_group(const struct core_tenant *tenant)
+{
+	return tenant->place == CORE_ROTATES || tenant->place == CORE_RANKED;
+}
+
+/* Offline without a guarantee: leaves when online has worked for CORE_LEAVE_NS. */
+static inline bool core_leaves(const struct core_tenant *tenant)
+{
+	return tenant->asked.class_ == CORE_OFFLINE && !tenant->asked.guarantee_ppm;
+}
+
 /* Is what it runs the owner's of the window that is on? */
-static inline bool core_in_window(const struct core *core, const struct core_tenant *tenant)
+static inline bool core_owns_window(const struct core *core, const struct core_tenant *tenant)
 {
 	const struct core_tenant *owner = core->window.owner;
 
-	return owner && (owner == tenant || (owner == &core->rotation && !tenant->windowed));
+	return owner && (owner == tenant ||
+			 (owner == &core->rotation && tenant->place == CORE_ROTATES));
 }
 
 #endif

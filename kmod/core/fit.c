@@ -12,8 +12,9 @@
 #define EXCESS_SHIFT 5
 /* A lag below two slices and this may be a round that was cut. */
 #define LAG_SLACK_NS 1000000
-/* Before it may go back to the rotation. */
-#define CLEAN_WINDOWS 50u
+/* So often it has to be seen running in its windows, and no gap, before it may go back to the
+ * rotation: gaps of a thousandth of its time are seen by then. */
+#define CLEAN_LOOKS 4000u
 #define STAY_MIN_NS 2000000000ull
 #define STAY_MAX_NS 32000000000ull
 
@@ -103,8 +104,8 @@ static bool tells(const struct core *core)
 	const struct core_tsg *tsg = core->visit;
 
 	return core->policy == CORE_BURST_SHARE && core->window.kind == CORE_WINDOW_ROTATION &&
-	       tsg->slice_ns && !tsg->tenant->misfit && core->rotation.work_count >= 2 &&
-	       core->visit_from_ns >= core->contended_from_ns;
+	       tsg->slice_ns && tsg->tenant->place == CORE_ROTATES &&
+	       core->rotation.work_count >= 2 && core->visit_from_ns >= core->contended_from_ns;
 }
 
 void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns)
@@ -123,15 +124,31 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 	judge(core, tenant, next_from_ns);
 }
 
+/* One kernel has kept the engine from all others for longer than it may. */
+static bool is_hung(const struct core *core, const struct core_tenant *tenant)
+{
+	return tenant->asked.hang_ns && core->drain_ns > tenant->asked.hang_ns && !core->drain_told;
+}
+
+static void quarantine(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	core->drain_told = true;
+	tenant->hangs++;
+	give_windows(core, tenant, now_ns);
+	tenant->stay_ns = STAY_MAX_NS;
+}
+
 void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns)
 {
 	if (!core->drain_ns)
 		span_ns >>= 1; /* it began somewhere in between */
 	core->drain_ns += span_ns;
 	tenant->drained_ns += span_ns;
-	if (core->policy != CORE_BURST_SHARE || tenant->misfit)
+	if (is_hung(core, tenant))
+		quarantine(core, tenant, now_ns);
+	if (tenant->place != CORE_ROTATES || tenant->misfit || core->policy != CORE_BURST_SHARE)
 		return;
-	if (core->drain_ns > CORE_PERIOD_MIN_NS)
+	if (core->drain_ns > CORE_TAIL_LONG_NS)
 		give_windows(core, tenant, now_ns);
 	else
 		judge(core, tenant, now_ns);
@@ -151,8 +168,8 @@ void core_fit_window(struct core *core, bool given_up, u64 now_ns)
 	if (core->window.gap && !given_up)
 		owner->clean = 0;
 	else
-		owner->clean++;
-	if (owner->clean < CLEAN_WINDOWS || now_ns < owner->misfit_from_ns + owner->stay_ns)
+		owner->clean += core->window.looks;
+	if (owner->clean < CLEAN_LOOKS || now_ns < owner->misfit_from_ns + owner->stay_ns)
 		return;
 	owner->misfit = false;
 	owner->stay_ns = min(2 * owner->stay_ns, STAY_MAX_NS);

@@ -12,6 +12,8 @@
 #define LAG_CAP_NS 1000000000ll
 /* Two looks this near are the edge of a window, measured; further apart they are samples. */
 #define EDGE_SPAN_MAX_NS 100000ull
+/* So many distances of looks between two of them, with two or more awake, are no sampling. */
+#define LOOKS_MISSED 16
 
 static u64 recip(u32 sum_ppm)
 {
@@ -26,10 +28,12 @@ static u64 virtual_ns(u64 delivered_ns, u32 sum_ppm, u64 sum_recip)
 	return sum_ppm ? env_mul_div(delivered_ns, CORE_PPM, sum_ppm) : 0;
 }
 
-static void set_busy_ppm(struct core *core, u32 busy_ppm)
+static void set_busy_ppm(struct core *core, u32 busy_ppm, u32 floor_ppm)
 {
 	core->busy_ppm = busy_ppm;
 	core->busy_recip = recip(busy_ppm);
+	core->floor_busy_ppm = floor_ppm;
+	core->floor_recip = recip(floor_ppm);
 }
 
 static void set_members_ppm(struct core *core, u32 share_ppm)
@@ -38,26 +42,31 @@ static void set_members_ppm(struct core *core, u32 share_ppm)
 	core->member_recip = recip(share_ppm);
 }
 
-/* What it was entitled to and did not run since its lag was settled; only the busy are. */
+/* What it was entitled to and did not run since its lag was settled; only who shares is. */
 static s64 open_lag(const struct core *core, const struct core_tenant *tenant)
 {
 	u64 entitled_ns = 0;
 
-	if (core_tenant_busy(tenant))
+	if (!core_in_group(tenant))
+		return 0;
+	if (tenant->sharing) {
 		entitled_ns = env_mul_div(core->v - tenant->v_from, tenant->share_ppm, CORE_PPM);
+		entitled_ns += env_mul_div(core->floor_v - tenant->floor_v_from, tenant->floor_ppm,
+					   CORE_PPM);
+	}
 	return (s64)entitled_ns - (s64)(tenant->run_ns - tenant->run_from_ns);
 }
 
-static s64 lag_cap(const struct core *core, const struct core_tenant *tenant)
+static s64 lag_cap(const struct core *core)
 {
-	s64 periods_ns = (s64)(CORE_CARRY_PERIODS * max(tenant->budget_ns, core->cycle_ns));
+	s64 periods_ns = (s64)(CORE_CARRY_PERIODS * core->cycle_ns);
 
 	return max(periods_ns, LAG_CAP_NS);
 }
 
 s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant)
 {
-	s64 cap_ns = lag_cap(core, tenant);
+	s64 cap_ns = lag_cap(core);
 
 	return clamp(tenant->lag_ns + open_lag(core, tenant), -cap_ns, cap_ns);
 }
@@ -67,6 +76,7 @@ void core_ledger_settle(struct core *core, struct core_tenant *tenant)
 	tenant->due_lag_ns += open_lag(core, tenant);
 	tenant->lag_ns = core_lag_ns(core, tenant);
 	tenant->v_from = core->v;
+	tenant->floor_v_from = core->floor_v;
 	tenant->run_from_ns = tenant->run_ns;
 	core_fit_settle(core, tenant);
 }
@@ -85,6 +95,7 @@ static void rotation_busy(struct core *core, u32 count, u64 now_ns)
 	if (count >= 2 && core->rotation.work_count < 2)
 		core->contended_from_ns = now_ns;
 	core->rotation.work_count = count;
+	core->rotation.sharing = count;
 }
 
 /* A member has become busy; its lag is settled. */
@@ -105,47 +116,103 @@ static void rotation_loses(struct core *core, struct core_tenant *tenant, u64 no
 	rotation_busy(core, core->rotation.work_count - 1, now_ns);
 }
 
+static void online_begins(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	tenant->sharing = true;
+	if (!core->online_busy++)
+		core->online_from_ns = now_ns;
+}
+
+void core_ledger_join(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	if (tenant->sharing || tenant->place == CORE_CLOCKED)
+		return;
+	if (tenant->place == CORE_BESIDE) {
+		online_begins(core, tenant, now_ns);
+		return;
+	}
+	/* Only while it shares does entitlement grow. */
+	core_ledger_settle(core, tenant);
+	tenant->sharing = true;
+	core->sharing_count++;
+	core->stayers_busy += !core_leaves(tenant);
+	set_busy_ppm(core, core->busy_ppm + tenant->share_ppm,
+		     core->floor_busy_ppm + tenant->floor_ppm);
+	if (tenant->place == CORE_ROTATES)
+		rotation_gains(core, tenant, now_ns);
+}
+
+void core_ledger_leave(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	if (!tenant->sharing)
+		return;
+	if (tenant->place == CORE_BESIDE) {
+		tenant->sharing = false;
+		core->online_busy--;
+		return;
+	}
+	core_ledger_settle(core, tenant);
+	tenant->sharing = false;
+	tenant->due_broken = true;
+	core->sharing_count--;
+	core->stayers_busy -= !core_leaves(tenant);
+	if (tenant->place == CORE_ROTATES)
+		rotation_loses(core, tenant, now_ns);
+	set_busy_ppm(core, core->busy_ppm - min(core->busy_ppm, tenant->share_ppm),
+		     core->floor_busy_ppm - min(core->floor_busy_ppm, tenant->floor_ppm));
+}
+
+/* Everything from the tenants afresh: places or shares changed. Their lags are settled. */
 void core_ledger_busy_sum(struct core *core, u64 now_ns)
 {
 	struct core_tenant *rotation = &core->rotation, *tenant;
-	u32 sum_ppm = 0, members_ppm = 0, members = 0, i;
+	u32 busy_ppm = 0, floor_ppm = 0, members_ppm = 0, members = 0, online = 0, i;
 
+	core_ledger_settle(core, rotation);
 	rotation->lag_ns = 0;
-	rotation->v_from = core->v;
-	rotation->run_from_ns = rotation->run_ns;
+	core->sharing_count = 0;
+	core->stayers_busy = 0;
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
-		if (!core_tenant_busy(tenant))
+		tenant->sharing = core_tenant_busy(tenant) && tenant->place != CORE_CLOCKED &&
+				  tenant->heap != CORE_HEAP_WAITING;
+		if (!tenant->sharing)
 			continue;
-		sum_ppm += tenant->share_ppm;
-		if (tenant->windowed)
+		if (tenant->place == CORE_BESIDE) {
+			online++;
+			continue;
+		}
+		core->sharing_count++;
+		core->stayers_busy += !core_leaves(tenant);
+		busy_ppm += tenant->share_ppm;
+		floor_ppm += tenant->floor_ppm;
+		if (tenant->place != CORE_ROTATES)
 			continue;
 		members++;
-		rotation->lag_ns += tenant->lag_ns;
 		members_ppm += tenant->share_ppm;
+		rotation->lag_ns += tenant->lag_ns;
 	}
 	set_members_ppm(core, members_ppm);
 	rotation_busy(core, members, now_ns);
-	set_busy_ppm(core, sum_ppm);
+	set_busy_ppm(core, busy_ppm, floor_ppm);
+	if (online && !core->online_busy)
+		core->online_from_ns = now_ns;
+	core->online_busy = online;
 }
 
-/* Lag is settled before work_count changes: only while it is positive does entitlement grow. */
 static void get_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 {
 	struct core_tenant *tenant = tsg->tenant;
 
 	tsg->has_work = true;
-	if (!tenant->work_count)
-		core_ledger_settle(core, tenant);
 	if (tenant->work_count++)
 		return;
 	tenant->work_from_ns = now_ns;
 	core->busy_tenants++;
-	set_busy_ppm(core, core->busy_ppm + tenant->share_ppm);
-	if (!tenant->windowed)
-		rotation_gains(core, tenant, now_ns);
+	if (tenant->heap != CORE_HEAP_WAITING)
+		core_ledger_join(core, tenant, now_ns);
 	core_fit_restart(core, tenant);
-	core_pick_busy(core, tenant, now_ns);
+	core_budget_busy(core, tenant, now_ns);
 }
 
 static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
@@ -153,17 +220,13 @@ static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	struct core_tenant *tenant = tsg->tenant;
 
 	tsg->has_work = false;
-	if (tenant->work_count == 1)
-		core_ledger_settle(core, tenant);
 	if (--tenant->work_count)
 		return;
 	tenant->due_broken = true;
 	tenant->had_work_ns += now_ns - tenant->work_from_ns;
 	core->busy_tenants--;
-	if (!tenant->windowed)
-		rotation_loses(core, tenant, now_ns);
-	set_busy_ppm(core, core->busy_ppm - min(core->busy_ppm, tenant->share_ppm));
-	core_pick_idle(core, tenant, now_ns);
+	core_ledger_leave(core, tenant, now_ns);
+	core_budget_idle(core, tenant, now_ns);
 }
 
 /* Does a plan depend on whether it is awake? In windows on the clock only beside others of its
@@ -174,32 +237,39 @@ static bool plan_depends(const struct core *core, const struct core_tsg *tsg)
 	       (core_on_clock(core) && tsg->tenant->listed_count > 1);
 }
 
-static void wake(struct core *core, struct core_tsg *tsg)
+static void wake(struct core *core, struct core_tsg *tsg, u64 now_ns)
 {
+	struct core_tenant *tenant = tsg->tenant;
+	u64 slept_ns;
+
 	tsg->awake = true;
 	core->awake_tsgs++;
 	core->dirty |= plan_depends(core, tsg);
-	if (!tsg->tenant->awake_count++) {
-		core->awake_tenants++;
-		if (core_tenant_busy(tsg->tenant) && !tsg->tenant->windowed)
-			core->rotation.lag_ns -= tsg->tenant->lag_ns;
-		tsg->tenant->lag_ns = 0;
-		core_fit_restart(core, tsg->tenant);
-		core_ledger_restart_due(tsg->tenant);
-		tsg->tenant->due_broken = core_tenant_busy(tsg->tenant);
-	}
+	if (tenant->awake_count++)
+		return;
+	core->awake_tenants++;
+	slept_ns = now_ns > tenant->slept_at_ns ? now_ns - tenant->slept_at_ns : 0;
+	tenant->lag_ns += (s64)env_mul_div(slept_ns, tenant->slept_ppm, CORE_PPM);
+	tenant->lag_ns = min(tenant->lag_ns, 0ll);
+	core_ledger_restart_due(tenant);
 }
 
-static void fall_asleep(struct core *core, struct core_tsg *tsg)
+/* What it is owed is forgotten; what it owes goes down by its share of the time it sleeps. */
+static void fall_asleep(struct core *core, struct core_tsg *tsg, u64 now_ns)
 {
+	struct core_tenant *tenant = tsg->tenant;
+
 	tsg->awake = false;
 	core->awake_tsgs--;
 	core->dirty |= plan_depends(core, tsg);
-	if (!--tsg->tenant->awake_count) {
-		core->awake_tenants--;
-		tsg->tenant->lag_ns = 0;
-		tsg->tenant->trim_ppm = 0;
-	}
+	if (--tenant->awake_count)
+		return;
+	core->awake_tenants--;
+	core_ledger_settle(core, tenant);
+	tenant->lag_ns = min(tenant->lag_ns, 0ll);
+	tenant->slept_at_ns = now_ns;
+	tenant->slept_ppm = tenant->share_ppm;
+	tenant->trim_ppm = 0;
 }
 
 void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work)
@@ -215,17 +285,17 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 	core_fit_observed(tenant, now_ns, tenant_was_quiet);
 	if (has_work) {
 		tsg->work_seen_ns = now_ns;
+		if (!tsg->awake)
+			wake(core, tsg, now_ns);
 		if (!tsg->has_work)
 			get_work(core, tsg, now_ns);
-		if (!tsg->awake)
-			wake(core, tsg);
 		return;
 	}
 	if (tsg->has_work && !was_loud)
 		lose_work(core, tsg, now_ns);
 	if (tsg->awake && !tsg->has_work &&
-	    now_ns - tsg->work_seen_ns > max(CORE_LINGER_NS, core->cycle_ns))
-		fall_asleep(core, tsg);
+	    now_ns - tsg->work_seen_ns > clamp(core->cycle_ns, CORE_LINGER_NS, CORE_LINGER_MAX_NS))
+		fall_asleep(core, tsg, now_ns);
 }
 
 /* It is gone from the list: what it was doing ends here. */
@@ -234,18 +304,38 @@ static void drop_activity(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	if (tsg->has_work)
 		lose_work(core, tsg, now_ns);
 	if (tsg->awake)
-		fall_asleep(core, tsg);
+		fall_asleep(core, tsg, now_ns);
 	tsg->tenant->loud_count -= tsg->loud;
 	tsg->loud = false;
 }
 
-static void charge_member(struct core *core, u64 span_ns)
+/* The others' virtual times; @floor_lag_ns is what they are behind their shares with online busy.
+ */
+static void charge_group(struct core *core, const struct core_tenant *tenant, u64 span_ns)
 {
+	s64 cap_ns = lag_cap(core), limit_ns = (s64)(core->params.smooth_ns >> 1);
+	bool group = core_in_group(tenant);
+
+	if (core->floor_busy_ppm)
+		core->floor_lag_ns += (s64)env_mul_div(span_ns, core->floor_busy_ppm, CORE_PPM);
+	if (group)
+		core->floor_lag_ns -= (s64)span_ns;
+	/* What online does not use is nobody's debt. */
+	core->floor_lag_ns = clamp(core->floor_lag_ns, -limit_ns, cap_ns);
+	if (!group)
+		return;
+	if (core->protecting)
+		core->floor_v += virtual_ns(span_ns, core->floor_busy_ppm, core->floor_recip);
+	else
+		core->v += virtual_ns(span_ns, core->busy_ppm, core->busy_recip);
+	if (tenant->place != CORE_ROTATES)
+		return;
 	core->rotation.run_ns += span_ns;
 	core->member_v += virtual_ns(span_ns, core->rotation.share_ppm, core->member_recip);
 }
 
-static void charge(struct core *core, enum core_seen seen, struct core_tenant *tenant, u64 span_ns)
+static void charge(struct core *core, enum core_seen seen, struct core_tenant *tenant, u64 span_ns,
+		   u64 now_ns)
 {
 	switch (seen) {
 	case CORE_SEEN_IDLE:
@@ -260,11 +350,10 @@ static void charge(struct core *core, enum core_seen seen, struct core_tenant *t
 	case CORE_SEEN_TSG:
 		tenant->run_ns += span_ns;
 		tenant->left_ns -= (s64)span_ns;
-		if (!tenant->windowed)
-			charge_member(core, span_ns);
-		if (core_in_window(core, tenant))
+		if (core_owns_window(core, tenant))
 			core->window.spent_ns += (s64)span_ns;
-		core->v += virtual_ns(span_ns, core->busy_ppm, core->busy_recip);
+		charge_group(core, tenant, span_ns);
+		core_budget_used(core, tenant, now_ns);
 		break;
 	}
 }
@@ -326,6 +415,23 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 	core->visit_met = true;
 }
 
+/* Nobody looked for long, as when the card did not answer: what anybody ran then is a guess, and
+ * nothing follows from it. */
+static void looks_missed(struct core *core, u64 span_ns)
+{
+	struct core_tenant *tenant;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (!core_tenant_awake(tenant))
+			continue;
+		add_error(tenant, span_ns, true);
+		tenant->due_broken = true;
+		core_fit_restart(core, tenant);
+	}
+}
+
 void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
 {
 	struct core_tenant *tenant = seen == CORE_SEEN_TSG ? tsg->tenant : NULL;
@@ -337,16 +443,22 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 		core_work(core, tsg, now_ns, true);
 	follow_visit(core, now_ns, seen, tsg);
 	core->window.gap |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
-	if (tenant && core->draining)
+	if (tenant && core_owns_window(core, tenant))
+		core->window.looks++;
+	if (tenant && core->draining) {
 		core_fit_drains(core, tenant, span_ns, now_ns);
-	else
+	} else {
 		core->drain_ns = 0;
+		core->drain_told = false;
+	}
 	/* A state that was waited for says nothing about the time after it. */
 	if (core->seen_awaited)
 		half_ns = span_ns;
-	charge(core, core->seen, core->seen_tenant, span_ns - half_ns);
-	charge(core, seen, tenant, half_ns);
+	charge(core, core->seen, core->seen_tenant, span_ns - half_ns, now_ns);
+	charge(core, seen, tenant, half_ns, now_ns);
 
+	if (core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns)
+		looks_missed(core, span_ns);
 	if (seen != core->seen || tenant != core->seen_tenant) {
 		add_error(core->seen_tenant, span_ns, !core->seen_before || core->seen_awaited);
 		add_error(tenant, span_ns, !core->seen_before || core->seen_awaited);
@@ -393,7 +505,7 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 	s32 trim_ppm;
 
 	core_ledger_settle(core, tenant);
-	if (tenant->due_broken || !core_tenant_busy(tenant)) {
+	if (tenant->due_broken || !tenant->sharing || tenant->place != CORE_ROTATES) {
 		core_ledger_restart_due(tenant);
 		return false;
 	}
@@ -513,5 +625,6 @@ void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
 	out->windows = tenant->windows;
 	out->preempts = tenant->preempts;
 	out->overruns = tenant->overruns;
+	out->hangs = tenant->hangs;
 	out->source = tenant->source;
 }

@@ -1,176 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pick.c - what is on and what follows: windows, their budgets, where a rotation was cut, when to
- * look again. Called by turn.c after every look. Computes no share and charges no time.
+ * pick.c - what is on and what follows: windows, whom they admit, where a rotation was cut. Called
+ * by turn.c after every look. Computes no share, charges no time, keeps no budget.
  */
 #include "core/core.h"
 
 /* A window whose owner has less than this left is over: a turn costs more. */
 #define WINDOW_RESIDUE_NS 5000
-/* A window under burst-share is at least so many switches long. */
+/* A window of a server is at least so many switches long. */
 #define WINDOW_LEAST_SWITCHES 10u
-/* Virtual time may be less than a lag. */
-#define RANK_ORIGIN (1ull << 61)
-/* Owners whose period ended, refilled in one go; the others follow at the next turns. */
-#define REFILLS 2u
 
-/* ---- budgets ---- */
+/* ---- beside online ---- */
 
-static void set_deadline(struct core_tenant *tenant)
+u64 core_leave_ns(const struct core *core)
 {
-	/* With a missed budget it is overdue: due at the end of the period it missed. */
-	bool missed = tenant->left_ns > (s64)tenant->budget_ns + CORE_CRUMB_NS;
-
-	tenant->deadline_ns = tenant->period_end_ns - (missed ? tenant->period_ns : 0);
+	return core->online_busy ? core->online_from_ns + CORE_LEAVE_NS : U64_MAX;
 }
 
-/* Refill for the periods that have ended. Only a busy owner carries what it missed. */
-static void roll(struct core_tenant *tenant, u64 now_ns, u64 carry_periods)
+static bool has_left(const struct core *core)
 {
-	u64 periods;
-	s64 most_ns = (s64)(carry_periods * tenant->budget_ns);
-
-	if (now_ns >= tenant->period_end_ns) {
-		periods = env_div(now_ns - tenant->period_end_ns, tenant->period_ns) + 1;
-		tenant->period_end_ns += periods * tenant->period_ns;
-		tenant->left_ns += (s64)(periods * tenant->budget_ns);
-	}
-	tenant->left_ns = min(tenant->left_ns, most_ns);
-	set_deadline(tenant);
+	return core->looked_ns >= core_leave_ns(core);
 }
 
-static bool has_budget(const struct core_tenant *tenant)
+/* May it have a window now? */
+static bool may_own(const struct core *core, const struct core_tenant *tenant)
 {
-	return tenant->left_ns > CORE_CRUMB_NS;
+	if (!core->online_count)
+		return true;
+	if (core->protecting)
+		return tenant->floor_ppm != 0;
+	return !(core_leaves(tenant) && has_left(core));
 }
 
-static void throttle_begins(struct core_tenant *tenant, u64 now_ns)
+/* The others together are behind what they would get if all online were busy, or no longer. */
+static void update_protecting(struct core *core)
 {
-	tenant->throttled = true;
-	tenant->throttled_from_ns = now_ns;
+	s64 limit_ns = (s64)(core->params.smooth_ns >> 1);
+
+	if (!core->online_count || !core->floor_busy_ppm)
+		core->protecting = false;
+	else if (core->floor_lag_ns >= limit_ns)
+		core->protecting = true;
+	else if (core->floor_lag_ns <= -limit_ns)
+		core->protecting = false;
 }
 
-static void throttle_ends(struct core_tenant *tenant, u64 now_ns)
+/* Would an owner on the clock miss its period's end if it waited any longer? */
+static bool is_pressed(const struct core *core, const struct core_tenant *owner, u64 now_ns)
 {
-	if (tenant->throttled)
-		tenant->throttled_ns += now_ns - tenant->throttled_from_ns;
-	tenant->throttled = false;
-}
+	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns;
 
-/* Without periods: the virtual time at which it would have what it ran. */
-static void set_rank(const struct core *core, struct core_tenant *tenant)
-{
-	s64 lag_ns = core_lag_ns(core, tenant);
-	u64 off = env_mul_div((u64)(lag_ns < 0 ? -lag_ns : lag_ns), CORE_PPM,
-			      max(tenant->share_ppm, 1u));
-
-	off = min(off, RANK_ORIGIN);
-	tenant->deadline_ns = RANK_ORIGIN + core->v + (lag_ns < 0 ? off : -off);
-}
-
-/* A busy tenant waits for its window, or for its budget. */
-static void queue(struct core *core, struct core_tenant *tenant, u64 now_ns)
-{
-	if (!tenant->period_ns) {
-		set_rank(core, tenant);
-		core_heap_push(&core->ready, tenant);
-		return;
-	}
-	if (has_budget(tenant)) {
-		core_heap_push(&core->ready, tenant);
-		return;
-	}
-	tenant->deadline_ns = tenant->period_end_ns;
-	core_heap_push(&core->waiting, tenant);
-	if (!tenant->throttled)
-		throttle_begins(tenant, now_ns);
-}
-
-static void unqueue(struct core *core, struct core_tenant *tenant)
-{
-	if (tenant->heap == CORE_HEAP_READY)
-		core_heap_remove(&core->ready, tenant);
-	else if (tenant->heap == CORE_HEAP_WAITING)
-		core_heap_remove(&core->waiting, tenant);
-}
-
-void core_pick_busy(struct core *core, struct core_tenant *tenant, u64 now_ns)
-{
-	if (!tenant->budget_ns || core->window.owner == tenant)
-		return;
-	if (tenant->period_ns)
-		roll(tenant, now_ns, 1);
-	queue(core, tenant, now_ns);
-}
-
-void core_pick_idle(struct core *core, struct core_tenant *tenant, u64 now_ns)
-{
-	unqueue(core, tenant);
-	throttle_ends(tenant, now_ns);
-}
-
-/* Its budget or period changed. A newcomer gets its part of the period it comes into. */
-void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 former_budget_ns,
-			 u64 former_period_ns, u64 now_ns)
-{
-	u64 begun;
-
-	if (tenant->period_ns && tenant->budget_ns == former_budget_ns &&
-	    tenant->period_ns == former_period_ns)
-		return;
-	unqueue(core, tenant);
-	if (!tenant->period_ns) {
-		tenant->left_ns = 0;
-		throttle_ends(tenant, now_ns);
-		/* The rotation is queued when windows are wanted. */
-		if (tenant->budget_ns && core_tenant_busy(tenant) && core->window.owner != tenant &&
-		    tenant != &core->rotation)
-			queue(core, tenant, now_ns);
-		return;
-	}
-	if (tenant->period_ns != former_period_ns) {
-		begun = env_div(now_ns, tenant->period_ns);
-		tenant->period_end_ns = (begun + 1) * tenant->period_ns;
-		if (!former_period_ns)
-			tenant->left_ns =
-				(s64)env_mul_div(tenant->budget_ns, tenant->period_end_ns - now_ns,
-						 tenant->period_ns);
-	}
-	if (former_period_ns && tenant->left_ns > 0)
-		tenant->left_ns =
-			(s64)env_mul_div((u64)tenant->left_ns, tenant->budget_ns, former_budget_ns);
-	roll(tenant, now_ns, CORE_CARRY_PERIODS);
-	if (core_tenant_busy(tenant) && core->window.owner != tenant)
-		queue(core, tenant, now_ns);
-}
-
-static void refill(struct core *core, u64 now_ns)
-{
-	struct core_tenant *tenant;
-	u32 n;
-
-	for (n = 0; n < REFILLS && core->waiting.count; n++) {
-		if (core->waiting.at[0]->period_end_ns > now_ns)
-			break;
-		tenant = core->waiting.at[0];
-		core_heap_remove(&core->waiting, tenant);
-		roll(tenant, now_ns, CORE_CARRY_PERIODS);
-		if (has_budget(tenant))
-			throttle_ends(tenant, now_ns);
-		queue(core, tenant, now_ns);
-	}
-	/* A missed period makes its owner overdue, so the order among the ready may change. */
-	for (n = 0; n < REFILLS && core->ready.count; n++) {
-		if (core->ready.at[0]->period_end_ns > now_ns)
-			break;
-		tenant = core->ready.at[0];
-		core_heap_remove(&core->ready, tenant);
-		roll(tenant, now_ns, CORE_CARRY_PERIODS);
-		core_heap_push(&core->ready, tenant);
-	}
+	return now_ns + (u64)max(owner->left_ns, 0ll) + cost_ns >= owner->deadline_ns;
 }
 
 /* ---- windows ---- */
+
+/* Whose is what a tenant runs, as far as windows go? */
+static struct core_tenant *server_of(struct core *core, struct core_tenant *tenant)
+{
+	return tenant->place == CORE_ROTATES ? &core->rotation : tenant;
+}
 
 /* Where the rotation inside the window that is on was at @now_ns. */
 static void where_now(const struct core *core, u64 now_ns, struct core_phase *out)
@@ -187,7 +76,7 @@ static void where_now(const struct core *core, u64 now_ns, struct core_phase *ou
 	out->used_ns = min(used_ns, out->slice_ns);
 }
 
-static bool window_used_up(const struct core *core)
+bool core_window_used_up(const struct core *core)
 {
 	return core->window.spent_ns + WINDOW_RESIDUE_NS >= core->window.budget_ns;
 }
@@ -198,19 +87,16 @@ static void close_window(struct core *core, u64 now_ns)
 
 	if (!owner)
 		return;
-	if (core->visit && core_in_window(core, core->visit->tenant))
+	if (core->visit && server_of(core, core->visit->tenant) == owner)
 		where_now(core, now_ns, &owner->phase);
-	if (owner->windowed)
-		core_fit_window(core, !window_used_up(core), now_ns);
+	if (owner->misfit && owner->place == CORE_RANKED)
+		core_fit_window(core, !core_window_used_up(core), now_ns);
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
 		owner->overruns++;
 	core->window.owner = NULL;
-	if (!owner->budget_ns)
-		return;
-	if (owner->period_ns)
-		roll(owner, now_ns, core_tenant_busy(owner) ? CORE_CARRY_PERIODS : 1);
+	core_budget_roll(owner, now_ns);
 	if (core_tenant_busy(owner))
-		queue(core, owner, now_ns);
+		core_budget_queue(core, owner, now_ns);
 }
 
 /*
@@ -239,9 +125,10 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	window->budget_ns = 0;
 	window->from_ns = now_ns;
 	window->gap = false;
+	window->looks = 0;
 	if (!owner)
 		return;
-	if (owner->period_ns)
+	if (owner->place == CORE_CLOCKED)
 		window->budget_ns = min(owner->left_ns, (s64)(2 * owner->budget_ns));
 	else
 		window->budget_ns = server_budget(core, owner);
@@ -250,101 +137,107 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	core->interrupted = true;
 }
 
-static bool window_over(const struct core *core)
+/* Is what the window is for over? */
+static bool window_over(const struct core *core, u64 now_ns)
+{
+	const struct core_tenant *owner = core->window.owner;
+	bool online = core->window.kind == CORE_WINDOW_ONLINE;
+
+	if (!core_tenant_busy(owner) || core_window_used_up(core) || owner->heap != CORE_HEAP_NONE)
+		return true;
+	if (owner->place == CORE_CLOCKED)
+		return !owner->period_ns || (online && is_pressed(core, owner, now_ns));
+	if (!owner->share_ppm || online != (core->online_count && !core->protecting))
+		return true;
+	return !may_own(core, owner);
+}
+
+/* Does an owner on the clock end the window that is on? At the ends of windows it is first. */
+static bool interrupts(const struct core *core, u64 now_ns)
 {
 	const struct core_tenant *owner = core->window.owner;
 
-	return !owner->budget_ns || !core_tenant_busy(owner) || window_used_up(core);
+	if (!core->ready.count || (owner && owner->place == CORE_CLOCKED))
+		return false;
+	return !owner || is_pressed(core, core->ready.at[0], now_ns);
 }
 
-/* The next owner. One that ran while it waited, as a tail does, may have used up its budget. */
-static struct core_tenant *take_ready(struct core *core, u64 now_ns)
+/* Members of the rotation and servers, if any of the latter is busy. */
+static bool servers_wait(const struct core *core)
 {
-	struct core_tenant *tenant;
+	return core->sharing_count > core->rotation.work_count;
+}
 
-	while (core->ready.count) {
-		tenant = core->ready.at[0];
-		core_heap_remove(&core->ready, tenant);
-		if (has_budget(tenant))
-			return tenant;
-		queue(core, tenant, now_ns);
+/* The window without an owner: nobody waits beside it who may run. */
+static enum core_window_kind endless(const struct core *core)
+{
+	if (core->online_count)
+		return CORE_WINDOW_ONLINE;
+	return core_on_clock(core) ? CORE_WINDOW_QUIET : CORE_WINDOW_ROTATION;
+}
+
+static struct core_tenant *take_server(struct core *core, u64 now_ns)
+{
+	struct core_tenant *rotation = &core->rotation;
+
+	core_budget_unqueue(core, rotation);
+	if (!servers_wait(core))
+		return NULL;
+	if (core_tenant_busy(rotation))
+		core_budget_queue(core, rotation, now_ns);
+	return core_budget_take_ranked(core, may_own);
+}
+
+static void choose(struct core *core, u64 now_ns)
+{
+	struct core_tenant *next = core_budget_take_ready(core, now_ns);
+	enum core_window_kind kind = CORE_WINDOW_EXCLUSIVE;
+
+	if (next) {
+		if (core->online_count && !is_pressed(core, next, now_ns))
+			kind = CORE_WINDOW_ONLINE;
+	} else {
+		next = take_server(core, now_ns);
+		if (!next)
+			kind = endless(core);
+		else if (next == &core->rotation)
+			kind = CORE_WINDOW_ROTATION;
+		else if (core->online_count && !core->protecting)
+			kind = CORE_WINDOW_ONLINE;
 	}
-	return NULL;
+	open_window(core, kind, next, now_ns);
 }
 
-static void pick_exclusive(struct core *core, u64 now_ns)
+/* Does nothing call for another window than the one without an owner that is on? */
+static bool rests(const struct core *core)
 {
-	struct core_tenant *former = core->window.owner, *next;
-	enum core_window_kind kind = core->window.kind;
+	if (core->ready.count || core->window.kind != endless(core))
+		return false;
+	if (!core->online_count)
+		return !servers_wait(core);
+	return !core->ranked.count || (has_left(core) && !core->stayers_busy);
+}
 
-	refill(core, now_ns);
-	if (kind == CORE_WINDOW_EXCLUSIVE && !window_over(core))
-		return;
-	/* Whoever waits beside a quiet window has no budget: it goes on. */
-	if (kind == CORE_WINDOW_QUIET && !core->ready.count)
+static void pick_window(struct core *core, u64 now_ns)
+{
+	struct core_window former = core->window;
+
+	core_budget_refill(core, now_ns);
+	update_protecting(core);
+	if (former.owner ? !window_over(core, now_ns) && !interrupts(core, now_ns) : rests(core))
 		return;
 	close_window(core, now_ns);
-	next = take_ready(core, now_ns);
-	if (!next) {
-		refill(core, now_ns);
-		next = take_ready(core, now_ns);
-	}
-	if (!next) {
-		open_window(core, CORE_WINDOW_QUIET, NULL, now_ns);
-		core->stale = true;
-		return;
-	}
-	open_window(core, CORE_WINDOW_EXCLUSIVE, next, now_ns);
-	if (kind != CORE_WINDOW_EXCLUSIVE || former != next)
-		core->stale = true;
+	choose(core, now_ns);
+	core->stale |= former.kind != core->window.kind || former.owner != core->window.owner;
 }
 
-static void pick_endless(struct core *core, enum core_window_kind kind, u64 now_ns)
+static void pick_driver(struct core *core, u64 now_ns)
 {
-	if (core->window.kind == kind && !core->window.owner)
+	if (core->window.kind == CORE_WINDOW_DRIVER)
 		return;
 	close_window(core, now_ns);
-	unqueue(core, &core->rotation);
-	open_window(core, kind, NULL, now_ns);
+	open_window(core, CORE_WINDOW_DRIVER, NULL, now_ns);
 	core->stale = true;
-}
-
-/* The server furthest behind for its share. One that ran while it waited is ranked again. */
-static struct core_tenant *take_server(struct core *core)
-{
-	struct core_tenant *server;
-
-	while (core->ready.count) {
-		server = core->ready.at[0];
-		core_heap_remove(&core->ready, server);
-		set_rank(core, server);
-		if (!core->ready.count || core_heap_before(server, core->ready.at[0]))
-			return server;
-		core_heap_push(&core->ready, server);
-	}
-	return NULL;
-}
-
-/* The rotation alone, or windows of those who do not fit it and of the rotation. */
-static void pick_sharing(struct core *core, u64 now_ns)
-{
-	struct core_tenant *former = core->window.owner, *rotation = &core->rotation, *next;
-
-	if (core->busy_tenants == rotation->work_count) {
-		pick_endless(core, CORE_WINDOW_ROTATION, now_ns);
-		return;
-	}
-	if (former && !window_over(core))
-		return;
-	close_window(core, now_ns);
-	if (!core_tenant_busy(rotation))
-		unqueue(core, rotation);
-	else if (rotation->heap == CORE_HEAP_NONE)
-		queue(core, rotation, now_ns);
-	next = take_server(core);
-	open_window(core, next && next != rotation ? CORE_WINDOW_EXCLUSIVE : CORE_WINDOW_ROTATION,
-		    next, now_ns);
-	core->stale |= next != former;
 }
 
 bool core_pick(struct core *core, u64 now_ns)
@@ -353,48 +246,62 @@ bool core_pick(struct core *core, u64 now_ns)
 		core->dirty = true;
 	if (core_plan_due(core, now_ns))
 		core_plan_make(core, now_ns);
-	switch (core->policy) {
-	case CORE_FIXED_SHARE:
-	case CORE_EQUAL_SHARE:
-		pick_exclusive(core, now_ns);
-		break;
-	case CORE_BURST_SHARE:
-		pick_sharing(core, now_ns);
-		break;
-	case CORE_BEST_EFFORT:
-		pick_endless(core, CORE_WINDOW_DRIVER, now_ns);
-		break;
-	}
+	if (core->policy == CORE_BEST_EFFORT)
+		pick_driver(core, now_ns);
+	else
+		pick_window(core, now_ns);
 	return core->stale;
+}
+
+/* ---- who is admitted ---- */
+
+/* Nobody waits beside it: an idle tenant may begin at once. */
+static bool may_begin(const struct core *core, const struct core_tenant *tenant)
+{
+	return !core->window.owner && !core_tenant_busy(tenant) && !tenant->held &&
+	       (tenant->place != CORE_CLOCKED || tenant->period_ns) &&
+	       core_budget_allows(tenant, core->window.from_ns);
 }
 
 bool core_admits(const struct core *core, const struct core_tsg *tsg)
 {
-	const struct core_tenant *tenant = tsg->tenant;
+	const struct core_tenant *tenant = tsg->tenant, *owner = core->window.owner;
 
 	if (!tsg->listed)
 		return false;
-	if (!tenant)
+	if (!tenant || core->window.kind == CORE_WINDOW_DRIVER || tenant == owner)
 		return true;
+	if (tenant->heap == CORE_HEAP_WAITING)
+		return false;
 	switch (core->window.kind) {
-	case CORE_WINDOW_DRIVER:
-		return true;
 	case CORE_WINDOW_ROTATION:
-		return !tenant->held && (!core->window.owner || !tenant->windowed);
-	case CORE_WINDOW_EXCLUSIVE:
-		return tenant == core->window.owner;
+		if (tenant->place == CORE_ROTATES)
+			return !tenant->held;
+		return may_begin(core, tenant);
+	case CORE_WINDOW_ONLINE:
+		return tenant->place == CORE_BESIDE || may_begin(core, tenant);
 	case CORE_WINDOW_QUIET:
-		break;
+		return may_begin(core, tenant);
+	default:
+		return false;
 	}
-	return tenant->budget_ns && !core_tenant_busy(tenant) &&
-	       (has_budget(tenant) || core->window.from_ns >= tenant->period_end_ns);
+}
+
+u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg)
+{
+	const struct core_tenant *tenant = tsg->tenant;
+
+	if (core->window.kind != CORE_WINDOW_ONLINE || tenant->place == CORE_BESIDE)
+		return tsg->planned_ns;
+	return max(env_div(core->other_slice_ns, max(tenant->awake_count, 1u)),
+		   2 * core->params.switch_ns);
 }
 
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 {
 	struct core_tenant *owner = core->window.owner;
 
-	if (owner && !(core->visit && core_in_window(core, core->visit->tenant)))
+	if (owner && !(core->visit && core->visit->tenant && core_admits(core, core->visit)))
 		*out = owner->phase;
 	else
 		where_now(core, now_ns, out);
@@ -413,83 +320,18 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 	core->visit_met = false;
 }
 
-/* ---- when to look again ---- */
-
-static u64 random_below(struct core *core, u64 limit)
-{
-	/* xorshift64*: looks only have to be unlike the tenants' own periods. */
-	core->rng ^= core->rng >> 12;
-	core->rng ^= core->rng << 25;
-	core->rng ^= core->rng >> 27;
-	return ((core->rng * 0x2545f4914f6cdd1dull) >> 32) * limit >> 32;
-}
-
-static u64 next_look(struct core *core, u64 now_ns)
-{
-	/* In a window the gaps of its owner are found by sampling, also when it is alone. */
-	bool fine = core->awake_tenants >= 2 || core->tail ||
-		    core->window.kind == CORE_WINDOW_EXCLUSIVE;
-	u64 cell_ns = fine ? core->params.sample_ns : core->params.idle_look_ns;
-
-	if (now_ns < core->look_at_ns && core->look_at_ns <= now_ns + 2 * cell_ns)
-		return core->look_at_ns;
-	core->look_cell_ns += cell_ns;
-	/* Looks were missed, or the grid became finer. */
-	if (core->look_cell_ns + cell_ns <= now_ns || core->look_cell_ns > now_ns + cell_ns)
-		core->look_cell_ns = now_ns;
-	core->look_at_ns = core->look_cell_ns + random_below(core, cell_ns);
-	if (core->look_at_ns <= now_ns)
-		core->look_at_ns = now_ns + 1;
-	return core->look_at_ns;
-}
-
-/* When the owner will have used its budget, if it runs on. */
-static u64 window_end(const struct core *core, u64 now_ns)
-{
-	const struct core_window *window = &core->window;
-	bool runs = core->seen_tenant && core_in_window(core, core->seen_tenant);
-	u64 from_ns = runs ? core->looked_ns : now_ns;
-
-	if (window_over(core))
-		return now_ns;
-	return from_ns + (u64)(window->budget_ns - window->spent_ns);
-}
-
-/* An owner without work holds its window for 2 * s + p. */
-static bool owner_holds(const struct core *core)
-{
-	const struct core_tsg *tsg;
-
-	for (tsg = core->window.owner->tsgs; tsg; tsg = tsg->next)
-		if (tsg->loud)
-			return false;
-	return true;
-}
-
-bool core_samples(const struct core *core, u64 now_ns)
-{
-	return core->window.kind != CORE_WINDOW_EXCLUSIVE || now_ns >= core->look_at_ns ||
-	       core->seen != CORE_SEEN_IDLE || window_end(core, now_ns) <= now_ns;
-}
-
-u64 core_next_ns(struct core *core, u64 now_ns)
-{
-	u64 next_ns = next_look(core, now_ns);
-
-	if (core->dirty)
-		next_ns = min(next_ns,
-			      core->planned_at_ns + max(CORE_REPLAN_NS, core->cycle_ns >> 2));
-	if (core->window.owner)
-		next_ns = min(next_ns, window_end(core, now_ns));
-	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && owner_holds(core))
-		next_ns =
-			min(next_ns, now_ns + 2 * core->params.switch_ns + core->params.takeoff_ns);
-	if (core->window.kind == CORE_WINDOW_QUIET && core->waiting.count)
-		next_ns = min(next_ns, core->waiting.at[0]->period_end_ns);
-	return max(next_ns, now_ns + 1);
-}
-
 /* ---- objects ---- */
+
+void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	if (tenant == &core->rotation)
+		return; /* queued when windows are wanted */
+	/* Its rank depends on its share. */
+	if (tenant->heap == CORE_HEAP_RANKED)
+		core_budget_unqueue(core, tenant);
+	if (core_tenant_busy(tenant))
+		core_budget_queue(core, tenant, now_ns);
+}
 
 void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
@@ -498,5 +340,5 @@ void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns)
 		open_window(core, CORE_WINDOW_QUIET, NULL, now_ns);
 		core->stale = true;
 	}
-	unqueue(core, tenant);
+	core_budget_unqueue(core, tenant);
 }

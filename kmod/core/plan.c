@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * plan.c - from settings and who is awake to numbers: shares, the rotation's cycle and slices,
- * budgets and periods of exclusive windows. Called by pick.c when a plan is due, by turn.c when
- * settings changed. Decides nothing about who runs now.
+ * plan.c - from settings and who is awake to numbers: how each tenant is scheduled, shares, the
+ * rotation's cycle, slices, budgets and periods. Called by pick.c when a plan is due, by turn.c
+ * when settings changed. Decides nothing about who runs now.
  */
 #include "core/core.h"
 
@@ -11,15 +11,26 @@
 #define CANDIDATES_MAX 64u
 /* A cycle asked for gives nobody a slice below this on average. */
 #define SLICE_FLOOR_NS 20000ull
+/* The slice of a lone online tenant: nobody is to interrupt it. */
+#define ONLINE_SLICE_NS 1000000000ull
+/* Several online tenants: none has less. */
+#define ONLINE_SLICE_MIN_NS 100000ull
+/* A ceiling's period is CORE_PERIOD_MIN_NS times a power of two, at most. */
+#define CAP_PERIOD_SHIFTS 10u
 
 static u64 plan_gap(const struct core *core)
 {
-	return max(CORE_REPLAN_NS, core->cycle_ns >> 2);
+	return clamp(core->cycle_ns >> 2, CORE_REPLAN_NS, CORE_REPLAN_MAX_NS);
+}
+
+u64 core_plan_from_ns(const struct core *core)
+{
+	return core->planned_at_ns + plan_gap(core);
 }
 
 bool core_plan_due(const struct core *core, u64 now_ns)
 {
-	return core->dirty && (core->urgent || now_ns >= core->planned_at_ns + plan_gap(core));
+	return core->dirty && (core->urgent || now_ns >= core_plan_from_ns(core));
 }
 
 static bool present(const struct core_tenant *tenant)
@@ -27,103 +38,293 @@ static bool present(const struct core_tenant *tenant)
 	return tenant->listed_count != 0;
 }
 
-static void claim(const struct core *core, const struct core_tenant *tenant, struct core_claim *out)
+/* ---- places ---- */
+
+/* Guarantee and ceiling are one share of the wall: windows on the clock. */
+static bool is_fixed(const struct core_tenant *tenant)
+{
+	return tenant->asked.ceiling_ppm < CORE_PPM &&
+	       tenant->asked.guarantee_ppm == tenant->asked.ceiling_ppm;
+}
+
+static enum core_place place_of(const struct core *core, const struct core_tenant *tenant)
+{
+	if (core->policy == CORE_FIXED_SHARE || core->policy == CORE_EQUAL_SHARE)
+		return CORE_CLOCKED;
+	if (core->policy == CORE_BEST_EFFORT)
+		return CORE_ROTATES;
+	if (tenant->asked.class_ == CORE_ONLINE)
+		return CORE_BESIDE;
+	if (is_fixed(tenant))
+		return CORE_CLOCKED;
+	if (core->online_count)
+		return CORE_RANKED;
+	/* Alone, or asleep, everybody fits the rotation. */
+	if (tenant->misfit && core_tenant_awake(tenant) && core->awake_tenants >= 2)
+		return CORE_RANKED;
+	return CORE_ROTATES;
+}
+
+static void plan_places(struct core *core)
+{
+	struct core_tenant *tenant;
+	enum core_place place;
+	u32 i, online = 0;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		online += core->policy == CORE_BURST_SHARE && tenant->asked.class_ == CORE_ONLINE &&
+			  present(tenant);
+		core_ledger_settle(core, tenant);
+	}
+	core->stale |= online != core->online_count;
+	core->online_count = online;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		place = place_of(core, tenant);
+		if (place == tenant->place)
+			continue;
+		core_budget_unqueue(core, tenant);
+		/* What one kind of windows owes is no debt in another, but for the members'. */
+		if (place > CORE_RANKED || tenant->place > CORE_RANKED)
+			tenant->lag_ns = 0;
+		tenant->place = place;
+		core->stale = true;
+	}
+}
+
+/* ---- shares ---- */
+
+/* Who takes part in a split. */
+enum claimants {
+	CLAIM_CLOCK,  /* fixed-share and equal-share */
+	CLAIM_GROUP,  /* the awake who share what windows on the clock leave */
+	CLAIM_ONLINE, /* the online among themselves */
+	CLAIM_FLOOR,  /* the group if all online were busy */
+};
+
+/* Under fixed-share a share of one's own does not depend on who is there; what is unassigned is
+ * split among those who are. */
+static bool claims(const struct core *core, const struct core_tenant *tenant, enum claimants who)
+{
+	bool online = tenant->place == CORE_BESIDE && present(tenant);
+	bool group = core_in_group(tenant) && core_tenant_awake(tenant);
+
+	switch (who) {
+	case CLAIM_CLOCK:
+		return present(tenant) ||
+		       (core->policy == CORE_FIXED_SHARE && tenant->asked.guarantee_ppm);
+	case CLAIM_GROUP:
+		return group;
+	case CLAIM_ONLINE:
+		return online;
+	case CLAIM_FLOOR:
+		return group || online;
+	}
+	return false;
+}
+
+static void claim(const struct core *core, const struct core_tenant *tenant, enum claimants who,
+		  struct core_claim *out)
 {
 	/* All that are there are alike, whatever they asked for under other policies. */
 	bool alike = core->policy == CORE_EQUAL_SHARE;
 
 	out->weight = alike ? 1 : tenant->asked.weight;
-	out->guarantee_ppm = alike ? 0 : tenant->asked.guarantee_ppm;
-	out->ceiling_ppm = tenant->asked.ceiling_ppm;
+	out->guarantee_ppm = alike || who == CLAIM_ONLINE ? 0 : tenant->asked.guarantee_ppm;
+	out->ceiling_ppm = who == CLAIM_ONLINE ? CORE_PPM : tenant->asked.ceiling_ppm;
 	out->class_ = tenant->asked.class_;
 	out->share_ppm = 0;
 }
 
-/* Does it take part in the split? Under fixed-share a share of one's own does not depend on who
- * is there; what is unassigned is split among those who are. */
-static bool claims_share(const struct core *core, const struct core_tenant *tenant)
+/* Split @total_ppm among @who; their parts are in core->claims then, in order. */
+static void split(struct core *core, enum claimants who, u32 total_ppm)
 {
-	if (core->policy == CORE_FIXED_SHARE)
-		return tenant->asked.guarantee_ppm || present(tenant);
-	if (core->policy == CORE_EQUAL_SHARE)
-		return present(tenant);
-	return core->policy == CORE_BURST_SHARE && core_tenant_awake(tenant);
-}
-
-static void plan_shares(struct core *core)
-{
-	struct core_tenant *tenant;
-	u32 i, n = 0, share_ppm;
-	bool held;
+	u32 i, n = 0;
 
 	for (i = 0; i < core->tenant_count; i++)
-		if (claims_share(core, core->tenants[i]))
-			claim(core, core->tenants[i], &core->claims[n++]);
-	if (core_on_clock(core))
+		if (claims(core, core->tenants[i], who))
+			claim(core, core->tenants[i], who, &core->claims[n++]);
+	if (who == CLAIM_CLOCK)
 		core_share_windows(core->claims, n);
 	else
-		core_share_split(core->claims, n);
-	for (i = 0, n = 0; i < core->tenant_count; i++) {
+		core_share_split(core->claims, n, total_ppm);
+}
+
+static void set_share(struct core *core, struct core_tenant *tenant, u32 share_ppm)
+{
+	bool held = core->policy == CORE_BURST_SHARE && core_in_group(tenant) &&
+		    core_tenant_awake(tenant) && !share_ppm;
+
+	/* What was corrected among others is worth half as much now. */
+	if (share_ppm != tenant->share_ppm)
+		tenant->trim_ppm /= 2;
+	tenant->share_ppm = share_ppm;
+	core->stale |= held != tenant->held;
+	tenant->held = held;
+}
+
+/* The part of the wall that windows on the clock take from the group. */
+static u32 clocked_ppm(const struct core *core)
+{
+	u64 sum_ppm = 0;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++)
+		if (core->tenants[i]->place == CORE_CLOCKED && core_tenant_awake(core->tenants[i]))
+			sum_ppm += core->tenants[i]->asked.guarantee_ppm;
+	return (u32)min(sum_ppm, (u64)CORE_PPM - 1);
+}
+
+static void set_shares(struct core *core, enum claimants who)
+{
+	struct core_tenant *tenant;
+	u32 i, n = 0;
+
+	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
-		core_ledger_settle(core, tenant);
-		share_ppm = claims_share(core, tenant) ? core->claims[n++].share_ppm : 0;
-		/* What was corrected among others is worth half as much now. */
-		if (share_ppm != tenant->share_ppm)
-			tenant->trim_ppm /= 2;
-		tenant->share_ppm = share_ppm;
-		held = core->policy == CORE_BURST_SHARE && core_tenant_awake(tenant) &&
-		       !tenant->share_ppm;
-		core->stale |= held != tenant->held;
-		tenant->held = held;
+		if (claims(core, tenant, who))
+			set_share(core, tenant, core->claims[n++].share_ppm);
 	}
 }
 
-/* Who has windows of its own. Alone, or asleep, everybody fits the rotation. */
-static void plan_servers(struct core *core, u64 now_ns)
+/* Shares by policy; those of sleepers and floors are zero. */
+static void plan_own_shares(struct core *core)
 {
+	bool none = core->policy == CORE_BEST_EFFORT;
 	struct core_tenant *tenant;
-	bool windowed;
 	u32 i;
 
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
-		windowed = core->policy == CORE_BURST_SHARE && tenant->misfit &&
-			   core_tenant_awake(tenant) && core->awake_tenants >= 2;
-		core->stale |= windowed != tenant->windowed;
-		tenant->windowed = windowed;
+		tenant->floor_ppm = 0;
+		if (none || (core_in_group(tenant) && !core_tenant_awake(tenant)))
+			set_share(core, tenant, 0);
+		else if (tenant->place == CORE_CLOCKED)
+			set_share(core, tenant,
+				  core_on_clock(core) ? 0 : tenant->asked.guarantee_ppm);
 	}
-	core_ledger_busy_sum(core, now_ns);
-	core_fit_planned(core);
 }
 
-/* The longest cycle that keeps loss, smoothness and waits; core.h, ROTATION. */
-static u64 longest_cycle(const struct core *core)
+static void plan_floors(struct core *core, u32 group_ppm)
+{
+	u32 i, n = 0;
+
+	split(core, CLAIM_ONLINE, CORE_PPM);
+	set_shares(core, CLAIM_ONLINE);
+	split(core, CLAIM_FLOOR, group_ppm);
+	for (i = 0; i < core->tenant_count; i++)
+		if (claims(core, core->tenants[i], CLAIM_FLOOR))
+			core->tenants[i]->floor_ppm = core->claims[n++].share_ppm;
+}
+
+static void plan_shown(struct core *core)
+{
+	struct core_tenant *tenant;
+	bool online = false;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++)
+		online |= core->tenants[i]->place == CORE_BESIDE &&
+			  core_tenant_awake(core->tenants[i]);
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		tenant->shown_ppm = tenant->share_ppm;
+		if (tenant->place == CORE_BESIDE || (online && core_in_group(tenant)))
+			tenant->shown_ppm = tenant->floor_ppm;
+	}
+}
+
+static void plan_shares(struct core *core)
+{
+	u32 group_ppm = CORE_PPM - clocked_ppm(core);
+
+	plan_own_shares(core);
+	if (core_on_clock(core)) {
+		split(core, CLAIM_CLOCK, CORE_PPM);
+		set_shares(core, CLAIM_CLOCK);
+	} else if (core->policy == CORE_BURST_SHARE) {
+		split(core, CLAIM_GROUP, group_ppm);
+		set_shares(core, CLAIM_GROUP);
+		if (core->online_count)
+			plan_floors(core, group_ppm);
+	}
+	plan_shown(core);
+}
+
+/* ---- the rotation ---- */
+
+/* What the cycle depends on. */
+struct group {
+	u32 tsgs;	/* M */
+	u32 share_ppm;	/* sum of shares */
+	u32 least_ppm;	/* of shares */
+	u64 spread_ppm; /* largest phi * (1 - phi), of shares that add up to one */
+	u64 wake_ns;	/* longest cycle that keeps the promised waits */
+};
+
+/* A sleeper with a promise may wake: then it is one more and waits for all the others. */
+static u64 cycle_for_wake(const struct core *core, const struct core_tenant *tenant,
+			  const struct group *group)
+{
+	bool awake = core_tenant_awake(tenant);
+	u64 switches_ns = (group->tsgs + !awake) * core->params.switch_ns;
+	u64 rest_ns = tenant->asked.wake_ns > 2 * switches_ns ?
+			      tenant->asked.wake_ns - switches_ns :
+			      switches_ns;
+	u32 others_ppm = awake ? group->share_ppm - tenant->share_ppm : group->share_ppm;
+
+	return others_ppm ? env_mul_div(rest_ns, group->share_ppm, others_ppm) : U64_MAX;
+}
+
+static struct group survey(const struct core *core)
+{
+	struct group group = { 0, 0, CORE_PPM, 0, U64_MAX };
+	const struct core_tenant *tenant;
+	u64 part_ppm;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (!core_in_group(tenant) || !tenant->share_ppm)
+			continue;
+		group.tsgs += tenant->awake_count;
+		group.share_ppm += tenant->share_ppm;
+		group.least_ppm = min(group.least_ppm, tenant->share_ppm);
+	}
+	for (i = 0; i < core->tenant_count && group.share_ppm; i++) {
+		tenant = core->tenants[i];
+		if (!core_in_group(tenant))
+			continue;
+		part_ppm = env_div((u64)tenant->share_ppm * CORE_PPM, group.share_ppm);
+		group.spread_ppm =
+			max(group.spread_ppm, env_div(part_ppm * (CORE_PPM - part_ppm), CORE_PPM));
+		if (tenant->asked.wake_ns && present(tenant))
+			group.wake_ns = min(group.wake_ns, cycle_for_wake(core, tenant, &group));
+	}
+	return group;
+}
+
+/* The longest cycle that keeps loss, smoothness and waits, the members' alone; core.h, ROTATION. */
+static u64 longest_cycle(const struct core *core, const struct group *group)
 {
 	const struct core_params *p = &core->params;
-	u64 switches_ns = core->awake_tsgs * p->switch_ns; /* M * s */
-	u64 loss_ns, smooth_ns, wake_ns, spread_ppm = 0;
-	u32 i, share, least = CORE_PPM;
+	u64 switches_ns = group->tsgs * p->switch_ns; /* M * s */
+	u64 loss_ns, smooth_ns, wake_ns, least_ppm;
 
-	if (core->cycle_asked_ns)
-		return max(core->cycle_asked_ns, core->awake_tsgs * SLICE_FLOOR_NS);
-	if (core->awake_tsgs <= 1)
-		return CORE_CYCLE_LONE_NS;
-	for (i = 0; i < core->tenant_count; i++) {
-		share = core->tenants[i]->share_ppm;
-		if (!share)
-			continue;
-		least = min(least, share);
-		spread_ppm = max(spread_ppm, env_div((u64)share * (CORE_PPM - share), CORE_PPM));
-	}
+	if (group->tsgs <= 1)
+		return min(CORE_CYCLE_LONE_NS, group->wake_ns);
+	least_ppm = env_div((u64)group->least_ppm * CORE_PPM, group->share_ppm);
 	loss_ns = env_mul_div(switches_ns, CORE_PPM - p->loss_ppm, max(p->loss_ppm, 1u));
-	smooth_ns = env_mul_div(p->smooth_ns, CORE_PPM, max(spread_ppm, 1ull));
+	smooth_ns = env_mul_div(p->smooth_ns, CORE_PPM, max(group->spread_ppm, 1ull));
 	smooth_ns = smooth_ns > switches_ns ? smooth_ns - switches_ns : 0;
 	wake_ns = p->soft_wake_ns > switches_ns ? p->soft_wake_ns - switches_ns : 0;
-	wake_ns = least < CORE_PPM ? env_mul_div(wake_ns, CORE_PPM, CORE_PPM - least) : U64_MAX;
+	wake_ns = least_ppm < CORE_PPM ? env_mul_div(wake_ns, CORE_PPM, CORE_PPM - least_ppm) :
+					 U64_MAX;
 
 	smooth_ns = max(smooth_ns, 19 * switches_ns);
 	wake_ns = max(wake_ns, env_div(17 * switches_ns, 3));
-	return min(loss_ns, min(smooth_ns, wake_ns));
+	return min(min(loss_ns, group->wake_ns), min(smooth_ns, wake_ns));
 }
 
 /* T of a tenant at cycle @cycle_ns. */
@@ -145,7 +346,7 @@ static u64 bias_of(const struct core *core, u64 cycle_ns)
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < core->tenant_count; i++) {
 			tenant = core->tenants[i];
-			if (!tenant->share_ppm || !tenant->awake_count)
+			if (!core_in_group(tenant) || !tenant->share_ppm || !tenant->awake_count)
 				continue;
 			want = part_of(tenant, cycle_ns);
 			have = tenant->awake_count *
@@ -169,7 +370,7 @@ static u64 least_biased(const struct core *core, u64 longest_ns)
 	u64 best_ns = longest_ns, best = U64_MAX, bias, step_ns, cycle_ns;
 	u32 i, n;
 
-	if (core->awake_tenants < 2 || core->cycle_asked_ns)
+	if (core->awake_tenants < 2)
 		return longest_ns;
 	n = (u32)env_div(CANDIDATE_ROUNDINGS, core->awake_tenants);
 	n = clamp(n, 1u, CANDIDATES_MAX);
@@ -184,6 +385,145 @@ static u64 least_biased(const struct core *core, u64 longest_ns)
 	}
 	return best_ns;
 }
+
+/* C: of every C on the wall each of the group has C * phi, those on the clock the rest. */
+static u64 cycle_of(const struct core *core)
+{
+	struct group group = survey(core);
+	u64 cycle_ns;
+
+	if (core_on_clock(core) || core->policy == CORE_BEST_EFFORT || !group.share_ppm)
+		return 0;
+	if (core->online_count)
+		return min(env_mul_div(CORE_TENURE_NS, CORE_PPM, group.least_ppm),
+			   CORE_TENURES_MAX * CORE_TENURE_NS);
+	if (core->cycle_asked_ns)
+		return max(core->cycle_asked_ns, group.tsgs * SLICE_FLOOR_NS);
+	cycle_ns = env_mul_div(longest_cycle(core, &group), CORE_PPM, group.share_ppm);
+	return least_biased(core, cycle_ns);
+}
+
+/* ---- online ---- */
+
+u64 core_online_bound_ns(const struct core_params *params, u32 online)
+{
+	return online * CORE_OTHER_SLICE_MIN_NS + (online + 1) * params->switch_ns;
+}
+
+static u64 online_wake(const struct core_tenant *tenant, u64 bound_ns)
+{
+	if (tenant->asked.wake_ns)
+		return max(tenant->asked.wake_ns, bound_ns);
+	return max(CORE_ONLINE_WAKE_NS, bound_ns);
+}
+
+/*
+ * One online tenant waits for the other's slice and two switches. Several wait for each other's
+ * slices as well: those together get as much, and half of what is to spare.
+ */
+static void plan_online(struct core *core, u64 *online_cycle_ns)
+{
+	u64 bound_ns = core_online_bound_ns(&core->params, core->online_count);
+	u64 wake_ns = U64_MAX, spare_ns, least_ppm = CORE_PPM;
+	const struct core_tenant *tenant;
+	u64 other_ns;
+	u32 i;
+
+	*online_cycle_ns = ONLINE_SLICE_NS;
+	if (!core->online_count)
+		return;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (tenant->place != CORE_BESIDE || !present(tenant))
+			continue;
+		wake_ns = min(wake_ns, online_wake(tenant, bound_ns));
+		least_ppm = min(least_ppm, (u64)tenant->share_ppm);
+	}
+	spare_ns = wake_ns - bound_ns;
+	if (core->online_count > 1)
+		spare_ns >>= 1;
+	other_ns = CORE_OTHER_SLICE_MIN_NS + spare_ns;
+	if (core->online_count > 1)
+		*online_cycle_ns =
+			env_mul_div((core->online_count - 1) * CORE_OTHER_SLICE_MIN_NS + spare_ns,
+				    CORE_PPM, CORE_PPM - least_ppm);
+	core->stale |= other_ns != core->other_slice_ns;
+	core->other_slice_ns = other_ns;
+}
+
+/* ---- budgets ---- */
+
+static u64 period_of(const struct core_tenant *tenant, u64 least_budget_ns)
+{
+	return max(CORE_PERIOD_MIN_NS, env_div(least_budget_ns * CORE_PPM, tenant->share_ppm));
+}
+
+/* Budgets are scaled where windows and switching together would pass the whole. */
+static void scale_of(const struct core *core, u64 least_ns, u64 *have_ppm, u64 *sum_ppm)
+{
+	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns, over_ppm = 0;
+	const struct core_tenant *tenant;
+	u32 i;
+
+	*sum_ppm = 0;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (tenant->place != CORE_CLOCKED || !tenant->share_ppm)
+			continue;
+		*sum_ppm += tenant->share_ppm;
+		over_ppm += env_div(cost_ns * CORE_PPM, period_of(tenant, least_ns)) + 1;
+	}
+	*have_ppm = CORE_PPM > over_ppm ? CORE_PPM - over_ppm : 1;
+}
+
+/* A ceiling's period: two cycles at least, so that a round is never cut by it; not more than ten
+ * milliseconds of budget. On a grid of powers of two it seldom changes. */
+static u64 cap_period(const struct core *core, u32 ceiling_ppm)
+{
+	u64 least_ns = max(env_div(10 * core->params.switch_ns * CORE_PPM, ceiling_ppm),
+			   2 * core->cycle_ns);
+	u64 most_ns = env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm);
+	u64 period_ns = CORE_PERIOD_MIN_NS;
+	u32 i;
+
+	for (i = 0; i < CAP_PERIOD_SHIFTS; i++) {
+		if (period_ns >= least_ns || 2 * period_ns > most_ns)
+			break;
+		period_ns *= 2;
+	}
+	return period_ns;
+}
+
+static void plan_budgets(struct core *core, u64 now_ns)
+{
+	u64 least_ns = max(CORE_BUDGET_MIN_NS, 10 * core->params.switch_ns);
+	u64 have_ppm, sum_ppm, budget_ns, period_ns, ppm;
+	struct core_tenant *tenant;
+	u32 i;
+
+	scale_of(core, least_ns, &have_ppm, &sum_ppm);
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		budget_ns = 0;
+		period_ns = 0;
+		ppm = tenant->asked.ceiling_ppm;
+		tenant->capped = false;
+		if (tenant->place == CORE_CLOCKED && tenant->share_ppm) {
+			period_ns = period_of(tenant, least_ns);
+			budget_ns = env_mul_div(period_ns, tenant->share_ppm, CORE_PPM);
+			if (sum_ppm > have_ppm)
+				budget_ns = env_mul_div(budget_ns, have_ppm, sum_ppm);
+		} else if (core->policy == CORE_BURST_SHARE && tenant->place != CORE_CLOCKED &&
+			   ppm < CORE_PPM) {
+			tenant->capped = true;
+			period_ns = cap_period(core, (u32)ppm);
+			budget_ns = env_mul_div(period_ns, ppm, CORE_PPM);
+		}
+		core_budget_set(core, tenant, budget_ns, period_ns, now_ns);
+	}
+}
+
+/* ---- slices ---- */
 
 /* Split a tenant's part over its awake TSGs; those that sleep get 2 * s. */
 static void plan_tsgs(struct core *core, struct core_tenant *tenant, u64 part_ns)
@@ -204,79 +544,57 @@ static void plan_tsgs(struct core *core, struct core_tenant *tenant, u64 part_ns
 	}
 }
 
-static void plan_rotation(struct core *core, u64 now_ns)
+/* An online tenant has its slice whether it is awake or not: it must not wait for a plan. */
+static void plan_online_tsgs(struct core *core, struct core_tenant *tenant, u64 cycle_ns)
+{
+	u64 part_ns = max(env_mul_div(cycle_ns, tenant->share_ppm, CORE_PPM), ONLINE_SLICE_MIN_NS);
+	struct core_tsg *tsg;
+
+	for (tsg = tenant->tsgs; tsg; tsg = tsg->next) {
+		core->stale |= tsg->planned_ns != part_ns;
+		tsg->planned_ns = part_ns;
+	}
+}
+
+static void plan_slices(struct core *core)
 {
 	struct core_tenant *tenant;
-	u64 budget_ns, period_ns;
+	u64 online_cycle_ns;
 	u32 i;
 
-	core->cycle_ns = least_biased(core, longest_cycle(core));
-	core->rotation.budget_ns = core->cycle_ns;
-	core_pick_replanned(core, &core->rotation, 0, 0, now_ns);
+	plan_online(core, &online_cycle_ns);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
-		budget_ns = tenant->budget_ns;
-		period_ns = tenant->period_ns;
-		tenant->period_ns = 0;
-		tenant->cycle_slice_ns = tenant->share_ppm ? part_of(tenant, core->cycle_ns) : 0;
-		tenant->budget_ns = tenant->windowed ? tenant->cycle_slice_ns : 0;
-		core_pick_replanned(core, tenant, budget_ns, period_ns, now_ns);
+		tenant->cycle_slice_ns = 0;
+		if (tenant->place == CORE_BESIDE) {
+			plan_online_tsgs(core, tenant, online_cycle_ns);
+			continue;
+		}
+		if (tenant->place == CORE_CLOCKED) {
+			tenant->trim_ppm = 0;
+			plan_tsgs(core, tenant, tenant->budget_ns);
+			continue;
+		}
+		if (tenant->share_ppm)
+			tenant->cycle_slice_ns = part_of(tenant, core->cycle_ns);
 		plan_tsgs(core, tenant, tenant->cycle_slice_ns);
 	}
 }
 
-static u64 period_of(const struct core_tenant *tenant, u64 least_budget_ns)
-{
-	return max(CORE_PERIOD_MIN_NS, env_div(least_budget_ns * CORE_PPM, tenant->share_ppm));
-}
-
-static void plan_windows(struct core *core, u64 now_ns)
-{
-	const struct core_params *p = &core->params;
-	u64 least_ns = max(CORE_BUDGET_MIN_NS, 10 * p->switch_ns);
-	u64 cost_ns = p->switch_ns + p->takeoff_ns;
-	u64 sum_ppm = 0, over_ppm = 0, have_ppm;
-	struct core_tenant *tenant;
-	u64 budget_ns, period_ns;
-	u32 i;
-
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		if (!tenant->share_ppm)
-			continue;
-		sum_ppm += tenant->share_ppm;
-		over_ppm += env_div(cost_ns * CORE_PPM, period_of(tenant, least_ns)) + 1;
-	}
-	/* Budgets are scaled where windows and switching together would pass the whole. */
-	have_ppm = CORE_PPM > over_ppm ? CORE_PPM - over_ppm : 1;
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		budget_ns = tenant->budget_ns;
-		period_ns = tenant->period_ns;
-		tenant->trim_ppm = 0;
-		tenant->cycle_slice_ns = 0;
-		tenant->period_ns = tenant->share_ppm ? period_of(tenant, least_ns) : 0;
-		tenant->budget_ns = env_mul_div(tenant->period_ns, tenant->share_ppm, CORE_PPM);
-		if (sum_ppm > have_ppm)
-			tenant->budget_ns = env_mul_div(tenant->budget_ns, have_ppm, sum_ppm);
-		core_pick_replanned(core, tenant, budget_ns, period_ns, now_ns);
-		plan_tsgs(core, tenant, tenant->budget_ns);
-	}
-	core->cycle_ns = 0;
-	core->rotation.budget_ns = 0;
-	core_pick_replanned(core, &core->rotation, 0, 0, now_ns);
-}
-
 void core_plan_make(struct core *core, u64 now_ns)
 {
+	u32 i;
+
+	plan_places(core);
 	plan_shares(core);
-	plan_servers(core, now_ns);
-	if (core_on_clock(core))
-		plan_windows(core, now_ns);
-	else
-		plan_rotation(core, now_ns);
-	if (core->policy == CORE_BEST_EFFORT)
-		core->cycle_ns = 0;
+	core_ledger_busy_sum(core, now_ns);
+	core_fit_planned(core);
+	core->cycle_ns = cycle_of(core);
+	plan_budgets(core, now_ns);
+	plan_slices(core);
+	for (i = 0; i < core->tenant_count; i++)
+		core_pick_replanned(core, core->tenants[i], now_ns);
+	core_pick_replanned(core, &core->rotation, now_ns);
 	core->dirty = false;
 	core->urgent = false;
 	core->planned_at_ns = now_ns;

@@ -110,7 +110,7 @@ static void scale(struct core_claim *claims, u32 count, u64 sum, u64 total)
 	give_remainders(claims, count, total - given, sum);
 }
 
-void core_share_split(struct core_claim *claims, u32 count)
+void core_share_split(struct core_claim *claims, u32 count, u32 total_ppm)
 {
 	u64 sum = 0, left;
 	u32 i;
@@ -119,37 +119,29 @@ void core_share_split(struct core_claim *claims, u32 count)
 		claims[i].share_ppm = min(claims[i].guarantee_ppm, claims[i].ceiling_ppm);
 		sum += claims[i].share_ppm;
 	}
-	if (sum >= CORE_PPM) {
-		scale(claims, count, sum, CORE_PPM);
+	if (sum >= total_ppm) {
+		if (sum)
+			scale(claims, count, sum, total_ppm);
 		return;
 	}
-	left = fill(claims, count, CORE_PPM - sum, false);
+	left = fill(claims, count, total_ppm - sum, false);
 	if (left)
 		fill(claims, count, left, true);
 }
 
 void core_share_windows(struct core_claim *claims, u32 count)
 {
-	u64 sum = 0, weights = 0, rest, given = 0, part;
+	u64 sum = 0, rest;
 	u32 i;
 
 	for (i = 0; i < count; i++) {
 		claims[i].share_ppm = claims[i].guarantee_ppm;
 		sum += claims[i].guarantee_ppm;
-		if (!claims[i].guarantee_ppm)
-			weights += claims[i].weight;
-	}
-	if (!weights)
-		return;
-	rest = sum + CORE_REST_MIN_PPM < CORE_PPM ? CORE_PPM - sum : CORE_REST_MIN_PPM;
-	for (i = 0; i < count; i++) {
-		claims[i].remainder = 0;
+		/* Whoever has a share of its own has that and no more. */
 		if (claims[i].guarantee_ppm)
-			continue;
-		part = env_div(rest * claims[i].weight, weights);
-		claims[i].remainder = rest * claims[i].weight - part * weights;
-		claims[i].share_ppm = (u32)part;
-		given += part;
+			claims[i].ceiling_ppm = claims[i].guarantee_ppm;
+		claims[i].class_ = CORE_NORMAL;
 	}
-	give_remainders(claims, count, rest - given, weights);
+	rest = sum + CORE_REST_MIN_PPM < CORE_PPM ? CORE_PPM - sum : CORE_REST_MIN_PPM;
+	fill(claims, count, rest, false);
 }

@@ -350,7 +350,7 @@ TEST(Objects, CanGoAtAnyTime) {
       u32 awake = 0, busy_ppm = 0;
       for (auto &t : bench.tenants) {
         awake += t->core.awake_count;
-        if (core_tenant_busy(&t->core)) busy_ppm += t->core.share_ppm;
+        if (core_tenant_busy(&t->core) && core_in_group(&t->core)) busy_ppm += t->core.share_ppm;
       }
       ASSERT_EQ(bench.core.awake_tsgs, awake);
       ASSERT_EQ(bench.core.busy_ppm, busy_ppm);
@@ -433,12 +433,12 @@ TEST(Misfits, AloneOrAsleepHaveNoWindows) {
   bench.work(a);
   bench.plan();
   core_pick(&bench.core, bench.now);
-  EXPECT_FALSE(a.core.windowed);
+  EXPECT_FALSE(a.core.place == CORE_RANKED);
   EXPECT_EQ(bench.core.window.owner, nullptr);
   bench.work(b);
   bench.plan();
   core_pick(&bench.core, bench.now);
-  EXPECT_TRUE(a.core.windowed);
+  EXPECT_TRUE(a.core.place == CORE_RANKED);
   EXPECT_NE(bench.core.window.owner, nullptr);
   // Its gap: the rotation is alone again, and admits it in case it wakes.
   bench.work(a, false);

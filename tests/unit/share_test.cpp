@@ -19,7 +19,7 @@ core_claim claim(u32 weight, u32 guarantee = 0, u32 ceiling = CORE_PPM,
 }
 
 std::vector<u32> split(std::vector<core_claim> claims) {
-  core_share_split(claims.data(), static_cast<u32>(claims.size()));
+  core_share_split(claims.data(), static_cast<u32>(claims.size()), CORE_PPM);
   std::vector<u32> shares;
   for (const core_claim &c : claims) shares.push_back(c.share_ppm);
   return shares;
@@ -105,7 +105,7 @@ TEST(ShareProperty, HoldsForRandomClaims) {
   std::mt19937_64 random(seed());
   for (int round = 0; round < 3000; round++) {
     std::vector<core_claim> claims = randomClaims(random);
-    core_share_split(claims.data(), static_cast<u32>(claims.size()));
+    core_share_split(claims.data(), static_cast<u32>(claims.size()), CORE_PPM);
     uint64_t total = 0, ceilings = 0;
     for (const core_claim &c : claims) {
       total += c.share_ppm;
@@ -138,15 +138,17 @@ TEST(ShareProperty, WindowsAddUpForRandomClaims) {
   std::mt19937_64 random(seed() + 1);
   for (int round = 0; round < 3000; round++) {
     std::vector<core_claim> claims = randomClaims(random);
-    u32 assigned = 0;
-    bool rest = false;
+    uint64_t assigned = 0, most = 0;
     for (core_claim &c : claims) {
       assigned += c.guarantee_ppm;
-      rest |= !c.guarantee_ppm;
+      if (!c.guarantee_ppm) most += c.ceiling_ppm;
     }
-    const uint64_t want =
-        rest ? std::max<uint64_t>(CORE_PPM, assigned + CORE_REST_MIN_PPM) : assigned;
-    ASSERT_EQ(sum(windows(claims)), want);
+    const uint64_t rest = std::max<uint64_t>(CORE_PPM - std::min<uint64_t>(assigned, CORE_PPM),
+                                             CORE_REST_MIN_PPM);
+    const Shares shares = windows(claims);
+    ASSERT_EQ(sum(shares), assigned + std::min(rest, most));
+    for (size_t i = 0; i < claims.size(); i++)
+      ASSERT_LE(shares[i], std::max(claims[i].guarantee_ppm, claims[i].ceiling_ppm));
   }
 }
 
