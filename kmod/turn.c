@@ -575,25 +575,38 @@ static int evict(struct turn *turn)
 	return look(turn, &status);
 }
 
-static bool owner_is_on(const struct turn *turn)
+/* Is whom the engine is waited for on it: the owner of a window, or whoever was let go? */
+static bool is_on(const struct turn *turn)
 {
-	return turn->core.seen == CORE_SEEN_TSG &&
-	       turn->core.seen_tenant == turn->core.window.owner;
+	const struct core_tenant *owner = turn->core.window.owner;
+
+	if (turn->core.seen != CORE_SEEN_TSG)
+		return false;
+	return turn->core.window.kind != CORE_WINDOW_EXCLUSIVE || turn->core.seen_tenant == owner;
 }
 
-/* When does the owner of the window that was just opened begin? */
-static int watch_owner_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
+/* What is in the budget whose use begins now? Steps are a thousandth of it. */
+static u64 watch_step(const struct turn *turn)
+{
+	u64 budget_ns = turn->core.window.kind == CORE_WINDOW_EXCLUSIVE ?
+				(u64)turn->core.window.budget_ns :
+				CORE_CAP_BUDGET_MAX_NS;
+
+	return clamp(env_div(budget_ns, 1000), EDGE_STEP_NS, EDGE_PATIENCE_NS / 4);
+}
+
+/* When does the owner of the window that was just opened begin, or who was let go? */
+static int watch_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
 {
 	u64 *on_after_ns = &turn->on_after_ns[other_loaded];
-	u64 step_ns = clamp(env_div((u64)turn->core.window.budget_ns, 1000), EDGE_STEP_NS,
-			    EDGE_PATIENCE_NS / 4);
+	u64 step_ns = watch_step(turn);
 	u64 first_ns = submitted_ns + *on_after_ns - min(*on_after_ns, 2 * step_ns);
 	u64 now_ns = now_of(turn), before_ns = now_ns;
 	struct hw_status status;
 	bool first = true;
 	int err;
 
-	if (owner_is_on(turn))
+	if (is_on(turn))
 		return 0;
 	if (first_ns > now_ns)
 		hw_wait_ns(&turn->cfg.hw->io, first_ns - now_ns);
@@ -603,7 +616,7 @@ static int watch_owner_on(struct turn *turn, u64 submitted_ns, bool other_loaded
 		if (err)
 			return err;
 		now_ns = now_of(turn);
-		if (owner_is_on(turn))
+		if (is_on(turn))
 			break;
 		if (now_ns >= first_ns + EDGE_PATIENCE_NS)
 			return 0;
@@ -625,7 +638,7 @@ static int carry_out(struct turn *turn)
 {
 	struct turn_tsg *tsg;
 	struct hw_status status;
-	bool other_loaded;
+	bool other_loaded, let_go = turn->core.let_go;
 	u64 submitted_ns;
 	int err;
 
@@ -636,12 +649,15 @@ static int carry_out(struct turn *turn)
 	err = put_image(turn);
 	if (err)
 		return err;
+	turn->core.let_go = false;
 	submitted_ns = now_of(turn);
 	other_loaded = status.tsg_id != HW_NO_ID && !(tsg && tsg->in_slot);
 	err = evict(turn);
-	if (err || turn->core.window.kind != CORE_WINDOW_EXCLUSIVE)
+	/* Beside work that goes on nobody begins at once. */
+	let_go &= status.state == HW_ENGINE_IDLE || status.state == HW_ENGINE_EMPTY;
+	if (err || (turn->core.window.kind != CORE_WINDOW_EXCLUSIVE && !let_go))
 		return err;
-	return watch_owner_on(turn, submitted_ns, other_loaded);
+	return watch_on(turn, submitted_ns, other_loaded);
 }
 
 /* ---- turns ---- */

@@ -390,7 +390,8 @@ struct core_totals {
  * @awake_tenants, @awake_tsgs: who has slices by activity; M = awake_tsgs
  * @dirty: who is awake or what was asked changed since the plan; @urgent: the policy did, so the
  *         plan in force is one of the former
- * @stale: the image in the slot is not what the window and the plan say
+ * @stale: the image in the slot is not what the window and the plan say; @let_go: somebody whose
+ *         ceiling's period ended is to be in it again
  * @planned_at_ns, @trimmed_at_ns: when that was last done
  * @interrupted: the rotation was not alone since the last trim
  * @forgive: the next plan cuts lags to one slice
@@ -428,7 +429,7 @@ struct core {
 	u32 online_count;
 	u64 other_slice_ns;
 	u32 awake_tenants, awake_tsgs;
-	bool dirty, urgent, stale;
+	bool dirty, urgent, stale, let_go;
 	u64 planned_at_ns, trimmed_at_ns;
 	bool interrupted, forgive;
 

@@ -192,6 +192,4 @@ void core_fit_planned(struct core *core)
 		tenant->trim_ppm = 0;
 	}
 	core_ledger_busy_sum(core, core->looked_ns);
-	for (i = 0; i < core->tenant_count; i++)
-		core_fit_restart(core, core->tenants[i]);
 }

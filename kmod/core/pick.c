@@ -55,6 +55,15 @@ static bool is_pressed(const struct core *core, const struct core_tenant *owner,
 
 /* ---- windows ---- */
 
+/* Held gaps are the owner's own time to lose once another owner can wait no longer. */
+static bool outstays(const struct core *core, u64 now_ns)
+{
+	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns;
+
+	return core->ready.count && is_pressed(core, core->ready.at[0], now_ns) &&
+	       now_ns >= core->window.from_ns + (u64)core->window.budget_ns + cost_ns;
+}
+
 /* Whose is what a tenant runs, as far as windows go? */
 static struct core_tenant *server_of(struct core *core, struct core_tenant *tenant)
 {
@@ -93,10 +102,21 @@ static void close_window(struct core *core, u64 now_ns)
 		core_fit_window(core, !core_window_used_up(core), now_ns);
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
 		owner->overruns++;
+	if (owner->place == CORE_CLOCKED && core_tenant_busy(owner) && outstays(core, now_ns))
+		owner->left_ns -= max(core->window.budget_ns - core->window.spent_ns, 0ll);
 	core->window.owner = NULL;
 	core_budget_roll(owner, now_ns);
 	if (core_tenant_busy(owner))
 		core_budget_queue(core, owner, now_ns);
+}
+
+/* So long that switching costs little, but for small shares short enough to come in time. */
+static s64 window_least(const struct core *core, const struct core_tenant *server)
+{
+	u64 soft_ns = env_mul_div(core->params.soft_wake_ns, server->share_ppm, CORE_PPM);
+
+	return (s64)clamp(soft_ns, 2 * core->params.switch_ns,
+			  WINDOW_LEAST_SWITCHES * core->params.switch_ns);
 }
 
 /*
@@ -105,7 +125,7 @@ static void close_window(struct core *core, u64 now_ns)
  */
 static s64 server_budget(const struct core *core, const struct core_tenant *server)
 {
-	s64 least_ns = (s64)(WINDOW_LEAST_SWITCHES * core->params.switch_ns);
+	s64 least_ns = window_least(core, server);
 	s64 part_ns = (s64)env_mul_div(core->cycle_ns, server->share_ppm, CORE_PPM);
 	s64 others_ns = (s64)env_mul_div((u64)part_ns, CORE_PPM - min(server->share_ppm, CORE_PPM),
 					 CORE_PPM);
@@ -146,7 +166,8 @@ static bool window_over(const struct core *core, u64 now_ns)
 	if (!core_tenant_busy(owner) || core_window_used_up(core) || owner->heap != CORE_HEAP_NONE)
 		return true;
 	if (owner->place == CORE_CLOCKED)
-		return !owner->period_ns || (online && is_pressed(core, owner, now_ns));
+		return !owner->period_ns || outstays(core, now_ns) ||
+		       (online && is_pressed(core, owner, now_ns));
 	if (!owner->share_ppm || online != (core->online_count && !core->protecting))
 		return true;
 	return !may_own(core, owner);

@@ -15,8 +15,6 @@
 #define ONLINE_SLICE_NS 1000000000ull
 /* Several online tenants: none has less. */
 #define ONLINE_SLICE_MIN_NS 100000ull
-/* A ceiling's period is CORE_PERIOD_MIN_NS times a power of two, at most. */
-#define CAP_PERIOD_SHIFTS 10u
 
 static u64 plan_gap(const struct core *core)
 {
@@ -453,9 +451,21 @@ static void plan_online(struct core *core, u64 *online_cycle_ns)
 
 /* ---- budgets ---- */
 
+/* The shortest period on a grid of powers of two that is @least_ns long, or the longest up to
+ * @most_ns. Whose periods divide each other's comes in the same place of each (core.h, EXCLUSIVE
+ * WINDOWS), and a period that hangs on the cycle seldom changes. */
+static u64 on_grid(u64 least_ns, u64 most_ns)
+{
+	u64 period_ns = CORE_PERIOD_MIN_NS;
+
+	while (period_ns < least_ns && 2 * period_ns <= most_ns)
+		period_ns *= 2;
+	return period_ns;
+}
+
 static u64 period_of(const struct core_tenant *tenant, u64 least_budget_ns)
 {
-	return max(CORE_PERIOD_MIN_NS, env_div(least_budget_ns * CORE_PPM, tenant->share_ppm));
+	return on_grid(env_div(least_budget_ns * CORE_PPM, tenant->share_ppm), U64_MAX / 2);
 }
 
 /* Budgets are scaled where windows and switching together would pass the whole. */
@@ -476,22 +486,14 @@ static void scale_of(const struct core *core, u64 least_ns, u64 *have_ppm, u64 *
 	*have_ppm = CORE_PPM > over_ppm ? CORE_PPM - over_ppm : 1;
 }
 
-/* A ceiling's period: two cycles at least, so that a round is never cut by it; not more than ten
- * milliseconds of budget. On a grid of powers of two it seldom changes. */
+/* Two cycles at least, so that a round is never cut by it; not more than ten milliseconds of
+ * budget. */
 static u64 cap_period(const struct core *core, u32 ceiling_ppm)
 {
 	u64 least_ns = max(env_div(10 * core->params.switch_ns * CORE_PPM, ceiling_ppm),
 			   2 * core->cycle_ns);
-	u64 most_ns = env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm);
-	u64 period_ns = CORE_PERIOD_MIN_NS;
-	u32 i;
 
-	for (i = 0; i < CAP_PERIOD_SHIFTS; i++) {
-		if (period_ns >= least_ns || 2 * period_ns > most_ns)
-			break;
-		period_ns *= 2;
-	}
-	return period_ns;
+	return on_grid(least_ns, env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm));
 }
 
 static void plan_budgets(struct core *core, u64 now_ns)

@@ -107,8 +107,8 @@ TEST(Plan, OfWindowsHasPeriodsAndBudgets) {
   bench.plan();
   EXPECT_EQ(a.core.period_ns, 20 * kMilli);
   EXPECT_EQ(a.core.budget_ns, 6 * kMilli);
-  EXPECT_EQ(b.core.period_ns, 200 * kMilli);
-  EXPECT_EQ(b.core.budget_ns, 2 * kMilli);
+  EXPECT_EQ(b.core.period_ns, 320 * kMilli);  // the next on the grid after 2 ms / 1 %
+  EXPECT_EQ(b.core.budget_ns, 3200 * kMicro);
   EXPECT_EQ(bench.core.cycle_ns, 0u);
 }
 
