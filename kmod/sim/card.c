@@ -175,11 +175,20 @@ static void protocol_error(void *ctx, const char *what)
 	card->protocol_error = what;
 }
 
+static void switched(void *ctx, u32 engine, u16 tsg_id, u64 time_ns, bool on)
+{
+	struct sim_card *card = ctx;
+
+	if (engine == card->gr_engine && card->switched)
+		card->switched(card, tsg_id, time_ns + card->ptimer_offset_ns, on);
+}
+
 static const struct chip_host_ops host_ops = {
 	.read = sim_bus_read,
 	.write = sim_bus_write,
 	.va_read = sim_va_read,
 	.va_write = sim_va_write,
+	.switched = switched,
 	.protocol_error = protocol_error,
 };
 
@@ -197,7 +206,8 @@ int sim_card_init(struct sim_card *card, u32 index)
 	if (err)
 		return err;
 	chip_default_config(&config);
-	config.ptimer_offset_ns = round_down(ktime_get_real_ns() - ktime_get_ns(), 32);
+	card->ptimer_offset_ns = round_down(ktime_get_real_ns() - ktime_get_ns(), 32);
+	config.ptimer_offset_ns = card->ptimer_offset_ns;
 	card->chip = chip_create(&config, &host_ops, card);
 	err = card->chip ? find_graphics(card) : -ENOMEM;
 	if (err) {

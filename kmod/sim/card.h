@@ -61,6 +61,9 @@ struct sim_va_space {
  * @bus_lock: @bus_used, @bus_hint
  * @bus: bus page number -> page's address
  * @spaces: page directory's bus page number -> struct sim_va_space
+ * @ptimer_offset_ns: what the card's timer shows more than CLOCK_MONOTONIC; set once
+ * @switched: told of each switch of the graphics engine, by the card's timer; under chip_lock. Set
+ *            once, before any TSG exists; NULL: nobody is told
  * @protocol_error: [chip_lock] last sentence of the model about its driver, NULL if none
  */
 struct sim_card {
@@ -73,6 +76,8 @@ struct sim_card {
 	u64 resume_ns;
 	u64 timer_ns;
 	struct hrtimer timer;
+	u64 ptimer_offset_ns;
+	void (*switched)(struct sim_card *card, u16 tsg_id, u64 time_ns, bool on);
 	const char *protocol_error;
 
 	struct mutex bus_lock;

@@ -13,11 +13,19 @@
 #include <linux/module.h>
 
 #include "compat.h"
+#include "front/faults.h"
 #include "front/host.h"
+#include "front/procfs.h"
 
 static unsigned int cards = 1;
 module_param(cards, uint, 0444);
 MODULE_PARM_DESC(cards, "number of simulated cards, 1 to 8 (default 1)");
+
+static char *version = RM_VERSION;
+module_param(version, charp, 0444);
+MODULE_PARM_DESC(version,
+		 "driver version that is told (the interface stays that of " RM_VERSION ")");
+const char *front_version = RM_VERSION;
 
 #define NODES (RM_MINOR_CTL + 1)
 
@@ -170,6 +178,11 @@ static int __init sim_init(void)
 		pr_err("cards=%u is not between 1 and %d\n", cards, SIM_CARDS_MAX);
 		return -EINVAL;
 	}
+	if (strlen(version) >= sizeof_field(struct rm_version, text)) {
+		pr_err("version is too long\n");
+		return -EINVAL;
+	}
+	front_version = version;
 	err = register_chrdev_region(first_node, NODES, KBUILD_MODNAME);
 	if (err) {
 		pr_err("a driver already has device numbers %d:*; simulated cards stay away from "
@@ -190,6 +203,7 @@ static int __init sim_init(void)
 		goto err_root;
 	node_class->devnode = node_mode;
 	debug_root = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	front_faults_init(debug_root);
 	atomic_set(&devices_left, 1);
 
 	err = create_hosts();
@@ -198,16 +212,21 @@ static int __init sim_init(void)
 	err = create_nodes();
 	if (err)
 		goto err_nodes;
+	err = front_procfs_init();
+	if (err)
+		goto err_nodes;
 	/* Last, as from here on somebody may have a card open. */
 	cdev_init(&node, &front_fops);
 	node.owner = THIS_MODULE;
 	err = cdev_add(&node, first_node, NODES);
 	if (err)
-		goto err_nodes;
+		goto err_procfs;
 	pr_info("%u simulated card%s, driver interface %s\n", cards, cards == 1 ? "" : "s",
-		RM_VERSION);
+		front_version);
 	return 0;
 
+err_procfs:
+	front_procfs_exit();
 err_nodes:
 	destroy_nodes();
 err_hosts:
@@ -226,6 +245,7 @@ err_region:
 
 static void __exit sim_exit(void)
 {
+	front_procfs_exit();
 	destroy_nodes();
 	cdev_del(&node);
 	destroy_hosts();

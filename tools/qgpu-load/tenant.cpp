@@ -30,6 +30,7 @@ static_assert(sizeof(KernelDescriptor) == 32);
 // USERD, in the first page of a queue's memory.
 constexpr uint64_t kGpPut = 0x8c;
 constexpr uint64_t kPage = 4096;
+constexpr uint32_t kFirstHandle = 0x5c000001;  // as libcuda numbers its objects
 // Word 1 of a GPFIFO entry: length in words, and "wait for what came before".
 constexpr uint32_t kEntryWords = sizeof(KernelDescriptor) / 4 << 10;
 constexpr uint32_t kEntrySync = 1u << 31;
@@ -132,6 +133,7 @@ uint32_t Tenant::alloc(uint32_t parent, uint32_t klass, void *params, uint32_t b
   rm_alloc request{};
   request.client = client_;
   request.parent = parent;
+  if (klass != RM_CLASS_ROOT_CLIENT) request.object = kFirstHandle + handles_++;
   request.klass = klass;
   request.params = reinterpret_cast<uintptr_t>(params);
   request.params_bytes = bytes;

@@ -90,6 +90,7 @@ class Tenant {
   Queue makeQueue(unsigned depth);
 
   File ctl_, card_, bell_file_;
+  uint32_t handles_ = 0;  // objects numbered so far
   uint32_t client_ = 0, device_ = 0, subdevice_ = 0, vaspace_ = 0, virtual_ = 0;
   uint32_t token_ = 0;
   std::unique_ptr<Mapping> bell_;

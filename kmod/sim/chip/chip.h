@@ -39,6 +39,8 @@ struct chip_host_ops {
 	/* The exact record: @tsg_id's work ran on @engine from @from_ns to @to_ns. Consecutive
 	 * intervals of one visit may be merged. NULL: only the totals are kept. */
 	void (*ran)(void *ctx, u32 engine, u16 tsg_id, u64 from_ns, u64 to_ns);
+	/* @tsg_id's context is on @engine now (@on), or its save is finished now. NULL: not told. */
+	void (*switched)(void *ctx, u32 engine, u16 tsg_id, u64 time_ns, bool on);
 	/* A protocol error by whoever drives the chip (submit while pending, a buffer changed
 	 * while owned, ...). @what is a constant sentence. NULL: only counted. */
 	void (*protocol_error)(void *ctx, const char *what);

@@ -300,8 +300,15 @@ static void proceed(struct chip *chip, struct chip_unit *unit)
 	}
 }
 
+static void tell_switch(const struct chip *chip, const struct chip_unit *unit, bool on)
+{
+	if (chip->ops.switched)
+		chip->ops.switched(chip->ctx, unit->engine, unit->tsg, chip->now_ns, on);
+}
+
 static void engine_saved(struct chip *chip, struct chip_unit *unit)
 {
+	tell_switch(chip, unit, false);
 	if (unit->preempt_tsg)
 		chip_intr_tsg_preempted(chip);
 	unit->preempt_tsg = false;
@@ -317,6 +324,7 @@ static void engine_loaded(struct chip *chip, struct chip_unit *unit)
 	unit->tsg = unit->target_tsg;
 	unit->generation = ++chip->generation;
 	unit->totals.switches++;
+	tell_switch(chip, unit, true);
 	enter_stage(chip, unit, CHIP_PBDMA_LOAD, chip->cfg.lat.pbdma_load_ns);
 }
 

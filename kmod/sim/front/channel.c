@@ -90,6 +90,25 @@ void front_channel_disable_locked(struct front_channel *channel)
 	set_enable(channel, PCCSR_ENABLE_CLR);
 }
 
+void front_channel_resume_locked(struct front_channel *channel, bool look)
+{
+	set_enable(channel, PCCSR_ENABLE_SET);
+	/* After it is enabled: a ring is either seen here or by the card. */
+	look |= xchg(&channel->rang, false);
+	if (look)
+		sim_card_write32(&channel->tsg->host->card, DOORBELL, front_channel_token(channel));
+}
+
+void front_tsg_look_locked(struct front_tsg *tsg)
+{
+	struct front_channel *channel;
+
+	list_for_each_entry(channel, &tsg->channels, node) {
+		if (channel->scheduled && channel->gate == GATE_OPEN)
+			sim_card_write32(&tsg->host->card, DOORBELL, front_channel_token(channel));
+	}
+}
+
 /* Nobody rings it from here on. */
 static void silence(struct front_channel *channel)
 {
@@ -101,28 +120,52 @@ static void silence(struct front_channel *channel)
 struct ring {
 	struct front_client *client;
 	struct front_host *host;
+	u32 token;
+	bool own;
 };
+
+/* Under chip_lock. A ring of a gated channel is kept: see gate.c. */
+static void ring_one(struct chip *chip, struct front_channel *channel)
+{
+	struct sim_card *card = &channel->tsg->host->card;
+
+	WRITE_ONCE(channel->rang, true);
+	chip_write32(chip, card->now_ns, DOORBELL, front_channel_token(channel));
+}
 
 static void ring_all(struct chip *chip, void *arg)
 {
-	const struct ring *ring = arg;
+	struct ring *ring = arg;
 	struct front_channel *channel;
 
 	list_for_each_entry(channel, &ring->client->channels, ring_node) {
-		if (channel->tsg->host == ring->host)
-			chip_write32(chip, ring->host->card.now_ns, DOORBELL,
-				     front_channel_token(channel));
+		if (channel->tsg->host != ring->host)
+			continue;
+		ring->own |= front_channel_token(channel) == ring->token;
+		ring_one(chip, channel);
 	}
 }
 
-/* All at one moment: a model that is behind is given its time once, not per channel. */
-void front_ring_channels(struct front_client *client, struct front_host *host)
+static void ring_card(struct front_host *host)
 {
-	struct ring ring = { .client = client, .host = host };
+	struct front_tsg *tsg;
+
+	mutex_lock(&host->mutex);
+	list_for_each_entry(tsg, &host->tsgs, node)
+		front_tsg_look_locked(tsg);
+	mutex_unlock(&host->mutex);
+}
+
+/* All at one moment: a model that is behind is given its time once, not per channel. */
+void front_ring_channels(struct front_client *client, struct front_host *host, u32 token)
+{
+	struct ring ring = { .client = client, .host = host, .token = token };
 
 	spin_lock(&client->ring_lock);
 	sim_card_with_chip(&host->card, ring_all, &ring);
 	spin_unlock(&client->ring_lock);
+	if (token && !ring.own)
+		ring_card(host);
 }
 
 static void free_parts(struct front_channel *channel)

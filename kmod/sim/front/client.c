@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * client.c - clients: handles that are the driver's own (0xc1d00000 + index, lowest first), owned
+ * client.c - clients: handles that are the driver's own (0xc1d00000 + a counter), owned
  * by the control file they were made through, gone with it; and what a control file may hold.
  */
 #include <linux/sched.h>
@@ -15,6 +15,7 @@ struct front_live front_live;
 
 /* [front_links_lock] index -> struct front_client */
 static DEFINE_XARRAY_FLAGS(clients, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+static u32 next_index; /* [front_links_lock] */
 
 struct front_account *front_account_create(void)
 {
@@ -68,15 +69,31 @@ void front_client_put(struct front_client *client)
 	kref_put(&client->ref, client_release);
 }
 
+static struct front_client *find_locked(u32 handle)
+{
+	if (handle - RM_CLIENT_HANDLE_BASE >= CLIENTS_MAX)
+		return NULL;
+	return xa_load(&clients, handle - RM_CLIENT_HANDLE_BASE);
+}
+
+u32 front_client_get_any(u32 handle, struct front_client **out)
+{
+	mutex_lock(&front_links_lock);
+	*out = find_locked(handle);
+	if (*out)
+		front_client_ref(*out);
+	mutex_unlock(&front_links_lock);
+	return *out ? RM_OK : RM_INVALID_CLIENT;
+}
+
 u32 front_client_get(const struct front_file *file, u32 handle, struct front_client **out)
 {
-	struct front_client *client = NULL;
+	struct front_client *client;
 
 	mutex_lock(&front_links_lock);
 	if (file->link)
 		file = file->link->private_data;
-	if (handle - RM_CLIENT_HANDLE_BASE < CLIENTS_MAX)
-		client = xa_load(&clients, handle - RM_CLIENT_HANDLE_BASE);
+	client = find_locked(handle);
 	if (client && client->owner == file)
 		front_client_ref(client);
 	else
@@ -111,8 +128,9 @@ u32 front_client_create(struct front_file *file, u32 *handle)
 	front_account_get(client->account);
 	err = -ENOSPC;
 	if (front_account_take(&client->account->clients, FRONT_MAX_CLIENTS)) {
-		err = xa_alloc(&clients, &index, client, XA_LIMIT(0, CLIENTS_MAX - 1),
-			       GFP_KERNEL_ACCOUNT);
+		err = xa_alloc_cyclic(&clients, &index, client, XA_LIMIT(0, CLIENTS_MAX - 1),
+				      &next_index, GFP_KERNEL_ACCOUNT);
+		err = min(err, 0); /* 1: the counter went round */
 		if (err)
 			atomic_dec(&client->account->clients);
 	}

@@ -9,6 +9,8 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "event_buffer.h"
+#include "faults.h"
 #include "host.h"
 #include "memory.h"
 
@@ -33,7 +35,7 @@ static long card_info(struct front_file *file, void *data, u32 bytes)
 		info[i].pci.bus = i + 1;
 		info[i].pci.vendor_id = PCI_VENDOR;
 		info[i].pci.device_id = PCI_DEVICE_T4;
-		info[i].gpu_id = (i + 1) << 8;
+		info[i].gpu_id = front_host_gpu_id(front_host_find(i));
 		info[i].reg_address = (0x100ull + i) << 32;
 		info[i].reg_bytes = REG_BYTES;
 		info[i].fb_address = (0x200ull + i) << 32;
@@ -69,7 +71,7 @@ static long register_fd(struct front_file *file, void *data, u32 bytes)
 
 static long check_version(struct front_file *file, void *data, u32 bytes)
 {
-	static const char version[] = RM_VERSION;
+	const char *version = front_version;
 	struct rm_version *call = data;
 	bool same;
 
@@ -82,9 +84,25 @@ static long check_version(struct front_file *file, void *data, u32 bytes)
 		same = !strncmp(call->text, version, sizeof(call->text));
 	if (call->cmd == RM_VERSION_CMD_QUERY || !same) {
 		memset(call->text, 0, sizeof(call->text));
-		memcpy(call->text, version, sizeof(version));
+		strscpy(call->text, version, sizeof(call->text));
 	}
 	return same ? 0 : -EINVAL;
+}
+
+static long alloc_os_event(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_os_event *call = data;
+
+	call->status = front_os_event_create(file, call->client, call->fd);
+	return 0;
+}
+
+static long free_os_event(struct front_file *file, void *data, u32 bytes)
+{
+	struct rm_os_event *call = data;
+
+	call->status = front_os_event_destroy(file, call->client, call->fd);
+	return 0;
 }
 
 static long sys_params(struct front_file *file, void *data, u32 bytes)
@@ -222,6 +240,9 @@ static long control(struct front_file *file, void *data, u32 bytes)
 		call->status = RM_OK;
 		return 0;
 	}
+	call->status = front_fault(call->cmd);
+	if (call->status)
+		return 0;
 	call->status = front_client_get(file, call->client, &client);
 	if (call->status)
 		return 0;
@@ -244,13 +265,15 @@ static u32 check_range(u64 offset, u64 length, u64 size)
 /* Tie @file to what its mmap shall map; once in a file's life. */
 static u32 set_mapped(struct front_file *file, struct front_object *what, u64 bytes)
 {
+	bool is_memory = what->klass->id != RM_CLASS_USERMODE;
 	u32 status = RM_STATE_IN_USE;
 
 	mutex_lock(&file->map_lock);
 	if (!file->mapped) {
 		file->mapped = true;
 		file->map_bytes = PAGE_ALIGN(bytes);
-		if (what->klass == &front_class_memory) {
+		file->read_only = what->klass == &front_class_deviceless;
+		if (is_memory) {
 			file->memory = what->memory;
 			front_memory_get(file->memory);
 		} else {
@@ -263,6 +286,20 @@ static u32 set_mapped(struct front_file *file, struct front_object *what, u64 by
 	return status;
 }
 
+/* For its owner to read, through the client itself: it is on no card. */
+static u32 map_deviceless(const struct front_client *client, const struct rm_map_memory *call,
+			  struct front_file *file, struct front_object *what)
+{
+	u32 status = check_range(call->offset, call->length,
+				 (u64)what->memory->page_count << PAGE_SHIFT);
+
+	if (call->device != client->handle)
+		return RM_INVALID_OBJECT_PARENT;
+	if (!status && (call->offset || file->host || call->flags != RM_MAP_READ_ONLY))
+		status = RM_INVALID_ARGUMENT;
+	return status ? status : set_mapped(file, what, call->length);
+}
+
 static u32 map_locked(struct front_client *client, struct rm_map_memory *call, struct file *target)
 {
 	struct front_object *on = front_object_find(client, call->device);
@@ -270,6 +307,8 @@ static u32 map_locked(struct front_client *client, struct rm_map_memory *call, s
 	struct front_file *file = target->private_data;
 	u32 status;
 
+	if (what && what->klass == &front_class_deviceless)
+		return map_deviceless(client, call, file, what);
 	if (!on || !what)
 		return RM_OBJECT_NOT_FOUND;
 	if (on->klass->id != RM_CLASS_DEVICE && on->klass->id != RM_CLASS_SUBDEVICE)
@@ -386,6 +425,8 @@ static const struct {
 } escapes[] = {
 	{ RM_NR_CARD_INFO, CTL_NODE, 0, card_info },
 	{ RM_NR_REGISTER_FD, ANY_NODE, sizeof(struct rm_register_fd), register_fd },
+	{ RM_NR_ALLOC_OS_EVENT, CTL_NODE, sizeof(struct rm_os_event), alloc_os_event },
+	{ RM_NR_FREE_OS_EVENT, CTL_NODE, sizeof(struct rm_os_event), free_os_event },
 	{ RM_NR_CHECK_VERSION, CTL_NODE, sizeof(struct rm_version), check_version },
 	{ RM_NR_SYS_PARAMS, CTL_NODE, sizeof(struct rm_sys_params), sys_params },
 	{ RM_NR_WAIT_OPEN, ANY_NODE, sizeof(struct rm_wait_open), wait_open },

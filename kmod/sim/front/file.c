@@ -6,9 +6,12 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
+#include "event_buffer.h"
 #include "host.h"
 #include "memory.h"
 
@@ -20,7 +23,7 @@ static void bell_rang(struct front_doorbell *bell, u32 token)
 	/* Set before the page could be mapped, and kept until release. */
 	client = READ_ONCE(file->bell_client);
 	if (client)
-		front_ring_channels(client, file->host);
+		front_ring_channels(client, file->host, token);
 }
 
 static u64 bell_time_ns(struct front_doorbell *bell)
@@ -43,6 +46,7 @@ static int front_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&file->clients);
 	mutex_init(&file->map_lock);
+	init_waitqueue_head(&file->event_wait);
 	if (iminor(inode) != RM_MINOR_CTL) {
 		file->host = front_host_find(iminor(inode));
 		err = file->host ? front_doorbell_init(&file->bell, &bell_ops, inode) : -ENODEV;
@@ -74,6 +78,7 @@ static int front_release(struct inode *inode, struct file *filp)
 
 	if (file->host)
 		front_doorbell_fini(&file->bell);
+	front_os_event_destroy_all(file);
 	front_file_destroy_clients(file);
 	if (file->bell_client)
 		front_client_put(file->bell_client);
@@ -98,12 +103,25 @@ static int front_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (vma->vm_pgoff)
 		return -EINVAL;
 	mutex_lock(&file->map_lock);
-	if (file->memory)
+	if (file->read_only && (vma->vm_flags & VM_WRITE))
+		err = -EACCES;
+	else if (file->memory)
 		err = front_memory_map(file->memory, file->map_bytes, vma);
 	else if (file->bell_client)
 		err = bytes == file->map_bytes ? front_doorbell_map(&file->bell, vma) : -ENXIO;
+	if (!err && file->read_only)
+		vm_flags_clear(vma, VM_MAYWRITE);
 	mutex_unlock(&file->map_lock);
 	return err;
+}
+
+/* Takes the news: who asks again is told of the next event only. */
+static __poll_t front_poll(struct file *filp, poll_table *table)
+{
+	struct front_file *file = filp->private_data;
+
+	poll_wait(filp, &file->event_wait, table);
+	return xchg(&file->event_pending, false) ? EPOLLIN | EPOLLPRI : 0;
 }
 
 static long front_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -156,6 +174,7 @@ const struct file_operations front_fops = {
 	.open = front_open,
 	.release = front_release,
 	.mmap = front_mmap,
+	.poll = front_poll,
 	.unlocked_ioctl = front_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -7,6 +7,8 @@
  *   links_lock (one)       client handles, REGISTER_FD links, a file's list of clients. Short.
  *   client->lock           a client's object tree and its GPU mappings.
  *   host->mutex            TSGs, channels, lists of one card; held while qgpu.ko is told.
+ *   trace->lock            readers of a card's trace, and what is in their buffers.
+ *   events_lock (one)      events that wake readers. Short.
  *   card->bus_lock         bus addresses of one card. Short; under qgpu.ko's own lock too.
  *   client->ring_lock      channels that a doorbell rings; spinlock.
  *   file->map_lock         what mmap on this file maps; taken under mmap_lock too.
@@ -24,6 +26,7 @@
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/xarray.h>
 
 #include "doorbell.h"
@@ -31,6 +34,7 @@
 #include "sim/card.h"
 
 struct front_channel;
+struct front_event_buffer;
 struct front_host;
 struct front_tsg;
 
@@ -71,7 +75,10 @@ extern struct front_live front_live;
  * @mapped: MAP_MEMORY named this file; set once
  * @memory: what mmap maps on a control file; a reference
  * @map_bytes: length of the mapping
+ * @read_only: what mmap maps may not be written
  * @bell_client: whose channels the doorbell page rings; a reference
+ * @os_event_count: [events_lock] events that wake this file
+ * @event_pending, @event_wait: one of them came; poll() takes it
  * @bell: the doorbell page; on /dev/nvidiaN only
  */
 struct front_file {
@@ -80,10 +87,13 @@ struct front_file {
 	struct front_account *account;
 	struct list_head clients;
 	struct mutex map_lock;
-	bool mapped;
+	bool mapped, read_only;
 	struct front_memory *memory;
 	u64 map_bytes;
 	struct front_client *bell_client;
+	u32 os_event_count;
+	bool event_pending;
+	wait_queue_head_t event_wait;
 	struct front_doorbell bell;
 };
 
@@ -135,6 +145,7 @@ struct front_object {
 		struct front_vaspace *vaspace;
 		struct front_tsg *tsg;
 		struct front_channel *channel;
+		struct front_event_buffer *event_buffer;
 	};
 };
 
@@ -146,6 +157,7 @@ union front_params {
 	struct rm_vaspace_params vaspace;
 	struct rm_tsg_params tsg;
 	struct rm_channel_params channel;
+	struct rm_event_buffer_params event_buffer;
 };
 
 /**
@@ -173,6 +185,8 @@ extern struct mutex front_links_lock;
 
 /* A status code and a reference, or RM_INVALID_CLIENT: none, or another file's. */
 u32 front_client_get(const struct front_file *file, u32 handle, struct front_client **out);
+/* Whoever's it is: what the driver itself looks up without asking who calls. */
+u32 front_client_get_any(u32 handle, struct front_client **out);
 void front_client_ref(struct front_client *client);
 void front_client_put(struct front_client *client);
 u32 front_client_create(struct front_file *file, u32 *handle);
@@ -201,6 +215,9 @@ long front_escape(struct front_file *file, u32 nr, void *data, u32 bytes);
 u32 front_control(struct front_client *client, const struct rm_control *call);
 
 /* ---- file.c ---- */
+
+/* The version that the driver says it has; set once at load. */
+extern const char *front_version;
 
 /* fget() of one of our files, control or card's. Return: NULL if it is not. */
 struct file *front_file_get(int fd, bool ctl);

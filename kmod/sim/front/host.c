@@ -26,6 +26,11 @@ u32 front_host_count(void)
 	return host_count;
 }
 
+u32 front_host_gpu_id(const struct front_host *host)
+{
+	return (host->card.index + 1) << 8;
+}
+
 u64 front_host_time_ns(struct front_host *host)
 {
 	u32 high, low;
@@ -66,6 +71,7 @@ int front_host_init(struct front_host *host, u32 index)
 	INIT_LIST_HEAD(&host->tsgs);
 	INIT_LIST_HEAD(&host->zombies);
 	INIT_DELAYED_WORK(&host->reaper, reap);
+	front_trace_init(host);
 	ida_init(&host->tsg_ids);
 	ida_init(&host->channel_ids);
 	err = sim_card_init(&host->card, index);
@@ -89,6 +95,7 @@ void front_host_fini(struct front_host *host)
 
 	host_count = 0;
 	cancel_delayed_work_sync(&host->reaper);
+	front_trace_fini(host);
 	sim_card_stop(&host->card);
 	mutex_lock(&host->mutex);
 	list_for_each_entry_safe(tsg, next, &host->zombies, node)

@@ -12,13 +12,14 @@
 #include "front.h"
 #include "memory.h"
 #include "sim_device.h"
+#include "trace.h"
 
 #define HOST_HISTORY 256
 #define HOST_REAP_MS 10 /* how often zombies are looked at */
 
 /**
  * struct front_tsg - a TSG; all [host->mutex] unless set once
- * @serial, @id, @runlist, @opener, @vaspace: set once; the last two are references
+ * @serial, @id, @runlist, @opener, @uid, @vaspace: set once; opener and vaspace are references
  * @timeslice_us: as asked through the driver, whose "us" are units of 1024 ns
  * @scheduled: a channel of it was scheduled, so it is in the list
  * @leaving: its owner is freeing all of it
@@ -29,6 +30,7 @@ struct front_tsg {
 	u64 serial;
 	u16 id, runlist;
 	struct pid *opener;
+	u32 uid;
 	struct front_account *account;
 	struct front_vaspace *vaspace;
 	u64 timeslice_us;
@@ -38,18 +40,29 @@ struct front_tsg {
 	struct list_head node;
 };
 
+/* Control 0x2080110b on a channel (gate.c). */
+enum front_gate {
+	GATE_OPEN,
+	GATE_STOPPED,  /* disabled and taken off the card */
+	GATE_UNLISTED, /* disabled and out of the list, nothing was preempted */
+};
+
 /**
  * struct front_channel - a channel; all [host->mutex] unless set once
  * @id, @instance, @userd, @userd_addr: set once
  * @scheduled: enabled, and an entry of the list
  * @leaving: freed by its owner, but not yet off the card; never enabled again
+ * @fresh: within one GPFIFO_SCHEDULE: not scheduled before it
+ * @rang: it was rung since it was gated; no lock, see gate.c
  * @client: who rings it; valid while its object exists
  * @ring_node: [client->ring_lock]
  */
 struct front_channel {
 	struct front_tsg *tsg;
 	u16 id;
-	bool scheduled, leaving;
+	bool scheduled, leaving, fresh;
+	enum front_gate gate;
+	bool rang;
 	struct sim_mem instance;
 	struct front_memory *userd;
 	u64 userd_addr;
@@ -77,6 +90,7 @@ struct front_past {
  * @list_lost: the chip did not take the last list
  * @serials: room for list_changed
  * @past, @past_count: ring of what is gone
+ * @trace: has locks of its own
  */
 struct front_host {
 	struct qgpu_sim_device device;
@@ -99,6 +113,8 @@ struct front_host {
 	u64 *serials;
 	struct front_past past[HOST_HISTORY];
 	u64 past_count;
+
+	struct front_trace trace;
 };
 
 static inline struct sim_card *front_host_card(struct front_host *host)
@@ -115,6 +131,8 @@ void front_host_fini(struct front_host *host);
 /* The card with this minor, or NULL. */
 struct front_host *front_host_find(u32 minor);
 u32 front_host_count(void);
+/* The driver's own number of the card. */
+u32 front_host_gpu_id(const struct front_host *host);
 /* The card's clock. */
 u64 front_host_time_ns(struct front_host *host);
 
@@ -122,6 +140,7 @@ u64 front_host_time_ns(struct front_host *host);
 
 u32 front_tsg_schedule(struct front_tsg *tsg, bool enable);
 u32 front_tsg_set_timeslice(struct front_tsg *tsg, u64 timeslice_us);
+u32 front_tsg_preempt(struct front_tsg *tsg, const struct rm_preempt_params *params);
 u64 front_tsg_slice_ns(const struct front_tsg *tsg);
 /* Neither on the engine nor on a PBDMA (hardware page 4.1). Caller holds host->mutex. */
 bool front_tsg_off_locked(struct front_tsg *tsg);
@@ -135,12 +154,23 @@ u64 front_tsg_run_ns(struct front_tsg *tsg);
 
 void front_channel_enable_locked(struct front_channel *channel);
 void front_channel_disable_locked(struct front_channel *channel);
+/* Enable it after a gate; the host looks at it if @look, or if it was rung meanwhile. */
+void front_channel_resume_locked(struct front_channel *channel, bool look);
+/* Have the host look at every channel of it that may run. Caller holds host->mutex. */
+void front_tsg_look_locked(struct front_tsg *tsg);
 bool front_channel_off_locked(const struct front_channel *channel);
 /* Unbind and forget it; it is off. */
 void front_channel_release_locked(struct front_channel *channel);
 void front_channel_describe(const struct front_channel *channel, struct hw_channel *out);
-void front_ring_channels(struct front_client *client, struct front_host *host);
+/* A page of @client's was rung with @token: its channels, or, if it is another's token, all that
+ * there are on the card: which were rung before it in the same page is not known. */
+void front_ring_channels(struct front_client *client, struct front_host *host, u32 token);
 u32 front_channel_token(const struct front_channel *channel);
+
+/* ---- gate.c ---- */
+
+/* Stop or start channels of any client; a status code. No client->lock is held. */
+u32 front_gate(struct front_host *host, const struct rm_disable_params *params);
 
 /* ---- runlist.c ---- */
 

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "event_buffer.h"
 #include "host.h"
 
 void front_memory_get(struct front_memory *memory)
@@ -36,16 +37,13 @@ void front_memory_put(struct front_memory *memory)
 	kref_put(&memory->ref, memory_release);
 }
 
-static u32 memory_create(struct front_object *object, union front_params *params)
+/* Pages for @object as @p asks, charged to its control file. Return: a status code. */
+static u32 get_pages(struct front_object *object, struct rm_memory_params *p)
 {
-	struct rm_memory_params *p = &params->memory;
 	struct front_account *account = object->client->account;
-	u32 location = (p->attr >> RM_ATTR_LOCATION_SHIFT) & 3u;
 	struct front_memory *memory;
 	u32 i;
 
-	if (location != RM_ATTR_LOCATION_PCI && location != RM_ATTR_LOCATION_ANY)
-		return RM_INVALID_ARGUMENT;
 	if (!p->bytes)
 		return RM_INVALID_ARGUMENT;
 	if (p->bytes > FRONT_MAX_BYTES)
@@ -59,27 +57,52 @@ static u32 memory_create(struct front_object *object, union front_params *params
 		goto err_bytes;
 	kref_init(&memory->ref);
 	INIT_LIST_HEAD(&memory->mappings);
-	memory->card = front_host_card(object->host);
 	memory->account = account;
 	front_account_get(account);
 	memory->page_count = p->bytes >> PAGE_SHIFT;
 	atomic_inc(&front_live.memories);
 	for (i = 0; i < memory->page_count; i++) {
 		memory->pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!memory->pages[i])
-			goto err_memory;
+		if (!memory->pages[i]) {
+			front_memory_put(memory);
+			return RM_NO_MEMORY;
+		}
 	}
-	if (sim_bus_map(memory->card, memory->pages, memory->page_count, &memory->bus_addr))
-		goto err_memory;
 	object->memory = memory;
 	return RM_OK;
 
-err_memory:
-	front_memory_put(memory);
-	return RM_NO_MEMORY;
 err_bytes:
 	atomic64_sub(p->bytes, &account->bytes);
 	return RM_NO_MEMORY;
+}
+
+static u32 memory_create(struct front_object *object, union front_params *params)
+{
+	u32 location = (params->memory.attr >> RM_ATTR_LOCATION_SHIFT) & 3u, status;
+	struct front_memory *memory;
+
+	if (location != RM_ATTR_LOCATION_PCI && location != RM_ATTR_LOCATION_ANY)
+		return RM_INVALID_ARGUMENT;
+	status = get_pages(object, &params->memory);
+	if (status)
+		return status;
+	memory = object->memory;
+	memory->card = front_host_card(object->host);
+	if (!sim_bus_map(memory->card, memory->pages, memory->page_count, &memory->bus_addr))
+		return RM_OK;
+	front_memory_put(memory);
+	return RM_NO_MEMORY;
+}
+
+/* On no card: only the driver writes it, for its owner to read. */
+static u32 deviceless_create(struct front_object *object, union front_params *params)
+{
+	const struct rm_memory_params *p = &params->memory;
+
+	if (p->attr >> RM_ATTR_COHERENCY_SHIFT != RM_ATTR_COHERENCY_WRITE_BACK ||
+	    !(p->attr2 & RM_ATTR2_USER_READ_ONLY))
+		return RM_INVALID_ARGUMENT;
+	return get_pages(object, &params->memory);
 }
 
 static void memory_destroy(struct front_object *object)
@@ -121,5 +144,13 @@ const struct front_class front_class_memory = {
 	.parents = { RM_CLASS_DEVICE },
 	.params_bytes = sizeof(struct rm_memory_params),
 	.create = memory_create,
+	.destroy = memory_destroy,
+};
+
+const struct front_class front_class_deviceless = {
+	.id = RM_CLASS_MEMORY_DEVICELESS,
+	.parents = { RM_CLASS_ROOT_CLIENT },
+	.params_bytes = sizeof(struct rm_memory_params),
+	.create = deviceless_create,
 	.destroy = memory_destroy,
 };

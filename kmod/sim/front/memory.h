@@ -9,7 +9,7 @@
 
 /**
  * struct front_memory - pages that a tenant and the card share
- * @bus_addr: where the card finds it (USERD)
+ * @card, @bus_addr: where which card finds it (USERD); NULL and 0: on no card
  * @mappings: [client->lock] its GPU mappings
  */
 struct front_memory {

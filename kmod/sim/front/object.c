@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "event_buffer.h"
 #include "host.h"
 
 static bool file_is_of(const struct file *file, const struct front_host *host)
@@ -73,8 +74,10 @@ static const struct front_class front_class_usermode = {
 };
 
 static const struct front_class *const classes[] = {
-	&front_class_device,  &front_class_subdevice, &front_class_usermode, &front_class_memory,
-	&front_class_vaspace, &front_class_virtual,   &front_class_tsg,	     &front_class_channel,
+	&front_class_device,	   &front_class_subdevice, &front_class_usermode,
+	&front_class_memory,	   &front_class_vaspace,   &front_class_virtual,
+	&front_class_tsg,	   &front_class_channel,   &front_class_deviceless,
+	&front_class_event_buffer,
 };
 
 const struct front_class *front_class_find(u32 id)

@@ -36,6 +36,8 @@
 /* Base group (kernel-open/common/inc/nv-ioctl-numbers.h). */
 #define RM_NR_CARD_INFO 200
 #define RM_NR_REGISTER_FD 201
+#define RM_NR_ALLOC_OS_EVENT 206
+#define RM_NR_FREE_OS_EVENT 207
 #define RM_NR_CHECK_VERSION 210
 #define RM_NR_XFER 211
 #define RM_NR_SYS_PARAMS 214
@@ -66,12 +68,14 @@
 #define RM_INVALID_OBJECT_HANDLE 0x33u
 #define RM_INVALID_OBJECT_PARENT 0x36u
 #define RM_INVALID_OFFSET 0x37u
+#define RM_INVALID_PARAM_STRUCT 0x3au
 #define RM_INVALID_STATE 0x40u
 #define RM_NO_FREE_FIFOS 0x4fu
 #define RM_NO_MEMORY 0x51u
 #define RM_NOT_SUPPORTED 0x56u
 #define RM_OBJECT_NOT_FOUND 0x57u
 #define RM_STATE_IN_USE 0x63u
+#define RM_TIMEOUT 0x65u
 
 /* Handles that RM makes (inc/libraries/resserv/resserv.h, rs_client.h). */
 #define RM_CLIENT_HANDLE_BASE 0xc1d00000u
@@ -90,11 +94,24 @@
 #define RM_CLASS_TSG 0xa06cu
 #define RM_CLASS_CHANNEL 0xc46fu
 #define RM_CLASS_USERMODE 0xc461u
+#define RM_CLASS_MEMORY_DEVICELESS 0x90ceu
+#define RM_CLASS_EVENT_BUFFER 0x90cdu
 
-/* Controls (src/common/sdk/nvidia/inc/ctrl/ctrla06c.h, ctrlc36f.h). */
+/* Controls (src/common/sdk/nvidia/inc/ctrl/: ctrl0000, ctrl2080, ctrl90cd, ctrla06c, ctrlc36f). */
+#define RM_CTRL_GET_FEATURES 0x000001f0u
+#define RM_CTRL_GPU_GET_ID_INFO 0x00000205u
+#define RM_CTRL_GET_HANDLE_INFO 0x00000d02u
+#define RM_CTRL_GPU_GET_ID 0x20800142u
+#define RM_CTRL_DISABLE_CHANNELS 0x2080110bu
+#define RM_CTRL_BIND_TRACE_V1 0x20801231u
+#define RM_CTRL_BIND_TRACE 0x20801238u
+#define RM_CTRL_EVENTS_ENABLE 0x90cd0101u
+#define RM_CTRL_EVENTS_UPDATE_GET 0x90cd0102u
+#define RM_CTRL_EVENTS_FLUSH 0x90cd0104u
 #define RM_CTRL_TSG_SCHEDULE 0xa06c0101u
 #define RM_CTRL_TSG_SET_TIMESLICE 0xa06c0103u
 #define RM_CTRL_TSG_GET_TIMESLICE 0xa06c0104u
+#define RM_CTRL_TSG_PREEMPT 0xa06c0105u
 #define RM_CTRL_TSG_GET_INFO 0xa06c0106u
 #define RM_CTRL_CHANNEL_GET_TOKEN 0xc36f0108u
 
@@ -122,6 +139,12 @@ struct rm_card_info {
 
 struct rm_register_fd {
 	__s32 ctl_fd;
+};
+
+struct rm_os_event {
+	__u32 client, device;
+	__s32 fd; /* a number that class 0x90cd names the event by; never looked at */
+	__u32 status;
 };
 
 #define RM_VERSION_CMD_STRICT 0u
@@ -173,6 +196,7 @@ struct rm_alloc_rights { /* NVOS64 */
 	__u32 params_bytes, flags, status, pad;
 };
 
+#define RM_MAP_READ_ONLY 1u
 struct rm_map_memory { /* NVOS33 and the fd of its wrapper */
 	__u32 client, device, memory, pad0;
 	__aligned_u64 offset, length, address;
@@ -219,7 +243,10 @@ struct rm_subdevice_params { /* class/cl2080.h */
 #define RM_ATTR_LOCATION_SHIFT 25 /* NVOS32_ATTR_LOCATION: two bits */
 #define RM_ATTR_LOCATION_PCI 1u
 #define RM_ATTR_LOCATION_ANY 3u
-struct rm_memory_params { /* NV_MEMORY_ALLOCATION_PARAMS */
+#define RM_ATTR_COHERENCY_SHIFT 29 /* NVOS32_ATTR_COHERENCY: three bits */
+#define RM_ATTR_COHERENCY_WRITE_BACK 5u
+#define RM_ATTR2_USER_READ_ONLY (1u << 22) /* NVOS32_ATTR2_PROTECTION_USER */
+struct rm_memory_params {		   /* NV_MEMORY_ALLOCATION_PARAMS */
 	__u32 owner, type, flags, width, height;
 	__s32 pitch;
 	__u32 attr, attr2, format, compr_covg, zcull_covg, pad0;
@@ -265,7 +292,100 @@ struct rm_channel_params { /* alloc/alloc_channel.h */
 	__u32 encrypt_iv[3], decrypt_iv[3], hmac_nonce[8];
 };
 
+struct rm_event_buffer_params { /* class/cl90cd.h */
+	__aligned_u64 header_address, record_address;
+	__u32 record_bytes, record_count;
+	__aligned_u64 vardata_address;
+	__u32 vardata_bytes, records_free_threshold;
+	__aligned_u64 notification; /* fd of ALLOC_OS_EVENT; 0: none */
+	__u32 vardata_free_threshold, subdevice, flags;
+	__u32 header_memory, record_memory, vardata_memory;
+};
+
+/* ---- the event buffer and what the context-switch trace puts in it: class/cl90cd*.h ---- */
+
+struct rm_event_header {
+	__u32 get, put;
+	__aligned_u64 count;   /* of keep-newest; 0 here */
+	__aligned_u64 dropped; /* for want of room */
+	__aligned_u64 vardata_dropped;
+};
+
+#define RM_TRACE_RECORD_TYPE 2u /* version 2 of the record */
+#define RM_TRACE_START 6u	/* a context is restored and starts */
+#define RM_TRACE_END 7u		/* its save is finished */
+struct rm_trace_record {
+	__u16 type, subtype;
+	__u32 vardata;
+	__u8 tag, vmid;
+	__u16 seq;
+	__u32 context; /* RM's counter of contexts */
+	__u32 pid;     /* as the reader sees it */
+	__u16 pad;
+	__u8 gpu_instance, compute_instance; /* 0xff: no MIG */
+	__aligned_u64 time_ns;		     /* the GPU's timer: Unix time, steps of 32 ns */
+};
+
 /* ---- control parameters ---- */
+
+struct rm_features_params {
+	__u32 mask;
+};
+
+struct rm_gpu_id_info_params { /* NV0000_CTRL_GPU_GET_ID_INFO_V2_PARAMS */
+	__u32 gpu_id, flags, device_instance, subdevice_instance;
+	__u32 sli_status, board_id, gpu_instance;
+	__s32 numa_id;
+};
+
+#define RM_HANDLE_PARENT 1u
+#define RM_HANDLE_CLASS 2u /* the driver's internal number of it */
+struct rm_handle_info_params {
+	__u32 object, index;
+	__aligned_u64 result;
+};
+
+struct rm_gpu_id_params {
+	__u32 gpu_id;
+};
+
+#define RM_DISABLE_MAX 64u
+struct rm_disable_params { /* NV2080_CTRL_FIFO_DISABLE_CHANNELS_PARAMS */
+	__u8 disable, pad0[3];
+	__u32 count;
+	__u8 only_scheduling, rewind_gp_put, pad1[6];
+	__aligned_u64 preempt_event; /* null for user space */
+	__u32 clients[RM_DISABLE_MAX];
+	__u32 channels[RM_DISABLE_MAX];
+};
+
+struct rm_bind_trace_v1_params {
+	__u32 buffer, record_bytes, detail, filter;
+	__u8 all_users, pad[3];
+};
+
+struct rm_bind_trace_params {
+	__u32 buffer, record_bytes, detail, filter;
+	__u8 all_users, pad[3];
+	__u32 reason;
+};
+
+#define RM_EVENTS_KEEP_OLDEST 1u
+#define RM_EVENTS_KEEP_NEWEST 2u
+struct rm_events_enable_params {
+	__u8 enable, pad[3];
+	__u32 flags;
+};
+
+struct rm_events_get_params {
+	__u32 get, vardata_get;
+};
+
+#define RM_PREEMPT_TIMEOUT_MAX_US 1000000u
+struct rm_preempt_params {
+	__u8 wait, manual_timeout, pad[2];
+	__u32 timeout_us;
+};
 
 struct rm_schedule_params {
 	__u8 enable, skip_submit;
@@ -333,6 +453,31 @@ RM_AT(rm_channel_params, userd_offset, 64);
 RM_AT(rm_channel_params, engine_type, 128);
 RM_AT(rm_channel_params, internal_flags, 244);
 RM_AT(rm_channel_params, process_id, 296);
+RM_SIZE(rm_os_event, 16);
+RM_SIZE(rm_event_buffer_params, 72);
+RM_AT(rm_event_buffer_params, record_bytes, 16);
+RM_AT(rm_event_buffer_params, records_free_threshold, 36);
+RM_AT(rm_event_buffer_params, notification, 40);
+RM_AT(rm_event_buffer_params, subdevice, 52);
+RM_AT(rm_event_buffer_params, header_memory, 60);
+RM_SIZE(rm_event_header, 32);
+RM_SIZE(rm_trace_record, 32);
+RM_AT(rm_trace_record, seq, 10);
+RM_AT(rm_trace_record, pid, 16);
+RM_AT(rm_trace_record, gpu_instance, 22);
+RM_AT(rm_trace_record, time_ns, 24);
+RM_SIZE(rm_features_params, 4);
+RM_SIZE(rm_gpu_id_info_params, 32);
+RM_SIZE(rm_handle_info_params, 16);
+RM_SIZE(rm_disable_params, 536);
+RM_AT(rm_disable_params, only_scheduling, 8);
+RM_AT(rm_disable_params, preempt_event, 16);
+RM_AT(rm_disable_params, channels, 280);
+RM_SIZE(rm_bind_trace_v1_params, 20);
+RM_SIZE(rm_bind_trace_params, 24);
+RM_SIZE(rm_events_enable_params, 8);
+RM_SIZE(rm_events_get_params, 8);
+RM_SIZE(rm_preempt_params, 8);
 RM_SIZE(rm_schedule_params, 2);
 RM_SIZE(rm_timeslice_params, 8);
 RM_SIZE(rm_tsg_info_params, 4);

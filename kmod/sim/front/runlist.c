@@ -62,7 +62,7 @@ static u32 write_list(struct front_host *host, void *buffer)
 		u32 head = entries, channels = 0;
 
 		list_for_each_entry(channel, &tsg->channels, node) {
-			if (!channel->scheduled)
+			if (!channel->scheduled || channel->gate == GATE_UNLISTED)
 				continue;
 			channels++;
 			write_channel(buffer + (head + channels) * ENTRY_BYTES, channel);

@@ -5,6 +5,7 @@
  * A TSG whose owner goes while it runs something that can't be cut becomes a zombie: disabled,
  * unlisted, its ids and memory still its own, until the reaper finds it off the card.
  */
+#include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -91,6 +92,35 @@ bool front_tsg_evict_locked(struct front_tsg *tsg, const struct front_channel *c
 	return true;
 }
 
+/* TIMEOUT: the caller's, or 1 s. client->lock keeps the TSG; host->mutex is not held over it. */
+u32 front_tsg_preempt(struct front_tsg *tsg, const struct rm_preempt_params *params)
+{
+	struct front_host *host = tsg->host;
+	u32 timeout_us = params->manual_timeout ? params->timeout_us : RM_PREEMPT_TIMEOUT_MAX_US;
+	u64 deadline = ktime_get_ns() + (u64)timeout_us * NSEC_PER_USEC;
+	u32 status = RM_OK;
+
+	if (timeout_us > RM_PREEMPT_TIMEOUT_MAX_US)
+		return RM_INVALID_ARGUMENT;
+	mutex_lock(&host->mutex);
+	while (sim_card_read32(&host->card, PREEMPT) & PREEMPT_PENDING && ktime_get_ns() < deadline)
+		usleep_range(20, 60);
+	sim_card_write32(&host->card, PREEMPT, tsg->id | PREEMPT_TYPE_TSG);
+	/* What was on the card and has work left comes back by itself, what was asleep is woken. */
+	front_tsg_look_locked(tsg);
+	mutex_unlock(&host->mutex);
+	if (!params->wait)
+		return RM_OK;
+	while (sim_card_read32(&host->card, PREEMPT) & PREEMPT_PENDING) {
+		if (ktime_get_ns() > deadline) {
+			status = RM_TIMEOUT;
+			break;
+		}
+		usleep_range(20, 60);
+	}
+	return status;
+}
+
 u64 front_tsg_slice_ns(const struct front_tsg *tsg)
 {
 	return max_t(u64, tsg->timeslice_us, 1) * SLICE_UNIT_NS;
@@ -131,6 +161,7 @@ void front_tsg_release_locked(struct front_tsg *tsg)
 	list_for_each_entry_safe(channel, next, &tsg->channels, node)
 		front_channel_release_locked(channel);
 	sim_card_with_chip(&host->card, forget_run_ns, &question);
+	front_trace_forget_locked(tsg);
 	host->past[host->past_count++ % HOST_HISTORY] = (struct front_past){
 		.serial = tsg->serial,
 		.run_ns = question.run_ns,
@@ -173,6 +204,7 @@ static u32 tsg_create(struct front_object *object, union front_params *params)
 	tsg->id = id;
 	tsg->runlist = host->card.gr_runlist;
 	tsg->opener = get_pid(client->opener);
+	tsg->uid = from_kuid(&init_user_ns, current_euid());
 	tsg->account = client->account;
 	front_account_get(tsg->account);
 	tsg->vaspace = on->vaspace;
@@ -184,6 +216,7 @@ static u32 tsg_create(struct front_object *object, union front_params *params)
 	mutex_lock(&host->mutex);
 	tsg->serial = ++host->next_serial;
 	list_add_tail(&tsg->node, &host->tsgs);
+	front_trace_name_locked(tsg);
 	if (front_tell_tsg_created_locked(tsg)) {
 		front_tsg_release_locked(tsg);
 		mutex_unlock(&host->mutex);
@@ -259,15 +292,19 @@ u32 front_tsg_schedule(struct front_tsg *tsg, bool enable)
 	list_for_each_entry(channel, &tsg->channels, node) {
 		if (channel->leaving)
 			continue;
+		if (!channel->scheduled && channel->gate == GATE_OPEN)
+			channel->fresh = true;
 		channel->scheduled = true;
 		tsg->scheduled = true;
 		status = RM_OK;
 	}
 	if (!status)
 		front_runlist_publish_locked(host);
+	/* What was scheduled before is left as it is: stopped, or asleep. */
 	list_for_each_entry(channel, &tsg->channels, node) {
-		if (channel->scheduled)
+		if (channel->fresh)
 			front_channel_enable_locked(channel);
+		channel->fresh = false;
 	}
 	mutex_unlock(&host->mutex);
 	return status;
@@ -280,8 +317,10 @@ u32 front_tsg_set_timeslice(struct front_tsg *tsg, u64 timeslice_us)
 	mutex_lock(&tsg->host->mutex);
 	tsg->timeslice_us = timeslice_us;
 	front_tell_slice_locked(tsg);
-	if (tsg->scheduled)
+	if (tsg->scheduled) {
 		front_runlist_publish_locked(tsg->host);
+		front_tsg_look_locked(tsg);
+	}
 	mutex_unlock(&tsg->host->mutex);
 	return RM_OK;
 }

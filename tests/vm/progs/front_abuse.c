@@ -29,6 +29,8 @@ static void malformed_calls(void)
 		for (bytes = 0; bytes <= 200; bytes += 4) {
 			bool right = (nr == RM_NR_REGISTER_FD && bytes == 4) ||
 				     (nr == RM_NR_CHECK_VERSION && bytes == 72) ||
+				     (nr == RM_NR_ALLOC_OS_EVENT && bytes == 16) ||
+				     (nr == RM_NR_FREE_OS_EVENT && bytes == 16) ||
 				     (nr == RM_NR_SYS_PARAMS && bytes == 8) ||
 				     (nr == RM_NR_WAIT_OPEN && bytes == 8) ||
 				     (nr == RM_NR_FREE && bytes == 16) ||
@@ -96,6 +98,9 @@ static void bad_allocations(void)
 	tap_status(new_object(0x12345, 0, RM_CLASS_TSG, &tsg, sizeof(tsg)), RM_OBJECT_NOT_FOUND,
 		   "a parent that is not there");
 	tap_status(new_object(tenant.device, tenant.tsg, RM_CLASS_TSG, &tsg, sizeof(tsg)),
+		   RM_INSERT_DUPLICATE_NAME, "a handle that is in use");
+	tap_status(new_object(tenant.device, RM_OBJECT_HANDLE_BASE, RM_CLASS_TSG, &tsg,
+			      sizeof(tsg)),
 		   RM_INVALID_OBJECT_HANDLE, "a handle of the driver's own range");
 	tap_status(new_object(tenant.device, tenant.client, RM_CLASS_TSG, &tsg, sizeof(tsg)),
 		   RM_INVALID_OBJECT_HANDLE, "the client's own handle");

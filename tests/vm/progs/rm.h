@@ -23,6 +23,7 @@
 
 #include "rm_abi.h"
 
+#define RM_HANDLE_FIRST 0x5c000001u /* as libcuda numbers its objects */
 #define RM_IOCTL_FAILED 0xdead0000u /* | errno: the ioctl itself failed */
 
 /* A simulated kernel and what it leaves behind (kmod/sim/chip/chip.h). */
@@ -138,8 +139,14 @@ struct rm_buffer {
 struct rm_tenant {
 	int ctl, card, bell_fd;
 	uint32_t client, device, subdevice, vaspace, virtual, usermode, tsg;
+	uint32_t objects; /* numbered so far */
 	volatile uint32_t *bell;
 };
+
+static inline uint32_t rm_next_handle(struct rm_tenant *t)
+{
+	return RM_HANDLE_FIRST + __atomic_add_fetch(&t->objects, 1, __ATOMIC_RELAXED);
+}
 
 struct rm_channel {
 	struct rm_buffer memory; /* page 0 USERD, page 1 GPFIFO, then kernels and completions */
@@ -167,6 +174,7 @@ static inline uint32_t rm_buffer_create(struct rm_tenant *t, uint64_t bytes, str
 	struct rm_memory_params p;
 
 	memset(b, 0, sizeof(*b));
+	b->handle = rm_next_handle(t);
 	rm_init_memory_params(&p, bytes);
 	RM_TRY(rm_alloc(t->ctl, t->client, t->device, &b->handle, RM_CLASS_MEMORY_SYSTEM, &p,
 			sizeof(p)));
@@ -215,6 +223,12 @@ static inline uint32_t rm_tenant_open(struct rm_tenant *t, int card)
 	if (t->ctl < 0 || t->card < 0)
 		return RM_IOCTL_FAILED | (uint32_t)errno;
 	link.ctl_fd = t->ctl;
+	t->device = rm_next_handle(t);
+	t->subdevice = rm_next_handle(t);
+	t->vaspace = rm_next_handle(t);
+	t->virtual = rm_next_handle(t);
+	t->usermode = rm_next_handle(t);
+	t->tsg = rm_next_handle(t);
 	RM_TRY(rm_call(t->card, RM_NR_REGISTER_FD, &link, sizeof(link)));
 	RM_TRY(rm_alloc(t->ctl, 0, 0, &t->client, RM_CLASS_ROOT_CLIENT, NULL, 0));
 	RM_TRY(rm_alloc(t->ctl, t->client, t->client, &t->device, RM_CLASS_DEVICE, &device,
@@ -240,6 +254,7 @@ static inline uint32_t rm_channel_create(struct rm_tenant *t, struct rm_channel 
 
 	memset(c, 0, sizeof(*c));
 	c->entries = 64;
+	c->handle = rm_next_handle(t);
 	RM_TRY(rm_buffer_create(t, 16384, &c->memory));
 	p.gpfifo_va = c->memory.va + 4096;
 	p.gpfifo_entries = c->entries;
