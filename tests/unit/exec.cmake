@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # qgpu-exec without a card: its protocol, and its controls against a fake driver.
 qgpu_add_test(exec_test
-  SOURCES tests/unit/exec_protocol_test.cpp
-  LIBRARIES qgpu_exec_protocol)
+  SOURCES tests/fakes/fake_rm.cpp
+          tests/unit/exec_executor_test.cpp
+          tests/unit/exec_protocol_test.cpp
+  LIBRARIES qgpu_exec)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "account.hpp"
+
+#include <algorithm>
+
+namespace qgpu::exec {
+namespace {
+
+// A gap so much longer than a switch takes had nobody waiting in it.
+constexpr uint64_t kGapSlackNs = 150'000;
+
+}  // namespace
+
+Account::Account(core &core, const CardParams &params, uint64_t now_ns)
+    : core_(core), params_(params), end_ns_(now_ns) {}
+
+void Account::know(uint32_t pid, core_tsg *tsg) { visitors_[pid].tsg = tsg; }
+
+void Account::forget(uint32_t pid) {
+  visitors_.erase(pid);
+  if (pid == pid_) on_ = false;
+}
+
+const Visitor *Account::visitor(uint32_t pid) const {
+  const auto it = visitors_.find(pid);
+  return it == visitors_.end() ? nullptr : &it->second;
+}
+
+Visitor *Account::current() {
+  const auto it = visitors_.find(pid_);
+  return it == visitors_.end() ? nullptr : &it->second;
+}
+
+// Two looks at one instant make an edge: the core splits the time between two looks, and between
+// these there is none.
+void Account::look(uint64_t at_ns, core_seen seen) {
+  core_tsg *tsg = nullptr;
+  if (at_ns < core_.looked_ns) at_ns = core_.looked_ns;
+  if (seen == CORE_SEEN_TSG) {
+    const Visitor *visitor = current();
+    tsg = visitor ? visitor->tsg : nullptr;
+    if (!tsg || !tsg->tenant) {
+      seen = CORE_SEEN_NOBODY;
+      tsg = nullptr;
+    }
+  }
+  core_tsg *before = core_.seen_tsg;
+  const core_seen seen_before = core_.seen;
+  if (seen_before != seen || before != tsg) {
+    if (seen_before == CORE_SEEN_TSG && !before) {
+      core_look(&core_, at_ns, CORE_SEEN_NOBODY, nullptr);
+    } else {
+      core_look(&core_, at_ns, seen_before, before);
+    }
+  }
+  core_look(&core_, at_ns, seen, tsg);
+}
+
+// The time since the last END, nobody being on.
+void Account::lookGap(uint64_t until_ns) {
+  if (!gap_idle_ && until_ns > end_ns_ + params_.gap_ns + kGapSlackNs) {
+    look(end_ns_ + params_.gap_ns, CORE_SEEN_IDLE);
+    gap_idle_ = true;
+  }
+  if (gap_idle_ && until_ns > params_.gap_ns) look(until_ns - params_.gap_ns, CORE_SEEN_IDLE);
+}
+
+void Account::start(const Switch &record) {
+  if (on_) end({false, pid_, 0, record.time_ns});  // its END was lost
+  lookGap(record.time_ns);
+  if (gap_idle_) look(record.time_ns - params_.gap_ns, CORE_SEEN_SWITCH);
+  on_ = true;
+  begun_ = idle_ = gap_idle_ = false;
+  pid_ = record.pid;
+  start_ns_ = record.time_ns;
+  if (Visitor *visitor = current()) {
+    visitor->visits++;
+    visitor->last_start_ns = record.time_ns;
+  }
+}
+
+void Account::begin(uint64_t at_ns) {
+  look(at_ns, CORE_SEEN_TSG);
+  begun_ = true;
+}
+
+void Account::end(const Switch &record) {
+  // The first record after the start of the trace may be an END: who was on was not known.
+  if (!on_) {
+    pid_ = record.pid;
+    start_ns_ = core_.looked_ns;
+    idle_ = begun_ = false;
+  }
+  const uint64_t from = start_ns_ + params_.restore_tail_ns;
+  const uint64_t to = record.time_ns - std::min(params_.save_ns, record.time_ns);
+  if (to > from) {
+    if (!begun_ && !idle_) begin(from);
+    look(to, CORE_SEEN_SWITCH);
+  }
+  if (Visitor *visitor = current()) visitor->last_end_ns = record.time_ns;
+  on_ = begun_ = idle_ = gap_idle_ = false;
+  end_ns_ = record.time_ns;
+}
+
+void Account::take(std::span<const Switch> records) {
+  for (const Switch &record : records)
+    if (record.start)
+      start(record);
+    else
+      end(record);
+}
+
+void Account::upTo(uint64_t now_ns) {
+  if (!on_) {
+    lookGap(now_ns);
+    return;
+  }
+  const uint64_t from = start_ns_ + params_.restore_tail_ns;
+  // What is being stopped and saved at this moment is recorded later.
+  const uint64_t to = now_ns - std::min(params_.save_ns, now_ns);
+  if (to <= from) return;
+  if (idle_) {
+    look(to, CORE_SEEN_IDLE);
+    return;
+  }
+  if (!begun_) begin(from);
+  look(to, CORE_SEEN_TSG);
+}
+
+void Account::probed(uint64_t now_ns, bool has_work) {
+  if (!on_) return;
+  upTo(now_ns);
+  Visitor *visitor = current();
+  if (visitor && visitor->tsg && visitor->tsg->tenant)
+    core_work(&core_, visitor->tsg, core_.looked_ns, has_work);
+  if (has_work == !idle_) return;
+  idle_ = !has_work;
+  look(core_.looked_ns, idle_ ? CORE_SEEN_IDLE : CORE_SEEN_TSG);
+  if (!idle_) begun_ = true;
+}
+
+}  // namespace qgpu::exec

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+// From the context-switch trace to the core's ledger: who computed from when to when, who had
+// nothing to do, when the engine was switching or idle.
+//
+//   trace    START(A)                         END(A)   START(B)
+//             |--tail--|------ A computes ------|--save--|--gap--|--tail--|---- B computes ...
+//   core     SWITCH    TSG A                    SWITCH                    TSG B
+//
+// The core is told of the edges themselves, so nothing is sampled. What the trace cannot say: a
+// tenant that is alone holds the engine without records, working or not. Whoever drives this finds
+// out (a preemption makes records only if there is work) and says so with probed().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "card_params.hpp"
+#include "trace.hpp"
+
+extern "C" {
+#include "core/core.h"
+}
+
+namespace qgpu::exec {
+
+// A TSG as the account knows it. Times are the card's.
+struct Visitor {
+  core_tsg *tsg = nullptr;
+  uint64_t visits = 0;
+  uint64_t last_start_ns = 0, last_end_ns = 0;
+};
+
+class Account {
+ public:
+  // Nothing before `now_ns` is charged.
+  Account(core &core, const CardParams &params, uint64_t now_ns);
+
+  // What is recorded with this pid is the TSG's. Pids that are not known are nobody's.
+  void know(uint32_t pid, core_tsg *tsg);
+  void forget(uint32_t pid);
+  const Visitor *visitor(uint32_t pid) const;
+
+  // Records in the trace's order.
+  void take(std::span<const Switch> records);
+  // Every record up to this instant has been taken.
+  void upTo(uint64_t now_ns);
+  // Of the one that holds the engine: it has work, or has none.
+  void probed(uint64_t now_ns, bool has_work);
+
+  // Who holds the engine; 0 = nobody that is known. Since when: its START.
+  uint32_t holder() const { return on_ ? pid_ : 0; }
+  uint64_t heldFromNs() const { return start_ns_; }
+  // The holder was found without work, and no record said otherwise since.
+  bool holderIdle() const { return on_ && idle_; }
+  // Up to when everything is charged.
+  uint64_t chargedNs() const { return core_.looked_ns; }
+
+ private:
+  void start(const Switch &record);
+  void end(const Switch &record);
+  void begin(uint64_t at_ns);
+  void look(uint64_t at_ns, core_seen seen);
+  void lookGap(uint64_t until_ns);
+  Visitor *current();
+
+  core &core_;
+  CardParams params_;
+  std::map<uint32_t, Visitor> visitors_;
+  bool on_ = false;        // START seen, END not yet
+  bool begun_ = false;     // the visit is charged from its first instruction on
+  bool idle_ = false;      // the holder has no work
+  bool gap_idle_ = false;  // nobody is on, and the engine is known to be idle
+  uint32_t pid_ = 0;
+  uint64_t start_ns_ = 0, end_ns_ = 0;
+};
+
+}  // namespace qgpu::exec

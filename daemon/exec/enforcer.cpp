@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "enforcer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace qgpu::exec {
+namespace {
+
+// Nobody is stopped for longer: the driver's own waits would time out.
+constexpr uint64_t kHoldMaxNs = 450'000'000;
+// The slice in which it then runs for a moment.
+constexpr uint64_t kBreathUs = 200;
+// After a refusal, before the next try.
+constexpr uint64_t kRetryNs = 1'000'000'000;
+// Two changes by somebody else within this are a quarrel.
+constexpr uint64_t kQuarrelNs = 10'000'000'000;
+
+std::vector<GatedChannel> channelsOf(const std::vector<ManagedTsg *> &tsgs) {
+  std::vector<GatedChannel> out;
+  for (const ManagedTsg *tsg : tsgs) {
+    const auto channels = exec::channelsOf(tsg->of, tsg->tsg);
+    out.insert(out.end(), channels.begin(), channels.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+Enforcer::Enforcer(core &core, Roster &roster, Controls &controls, const CardParams &params,
+                   std::string gates_path, Report report)
+    : core_(core),
+      roster_(roster),
+      controls_(controls),
+      params_(params),
+      gates_path_(std::move(gates_path)),
+      report_(std::move(report)) {}
+
+// Whoever has no work is left open: when it gets some the trace shows it.
+bool Enforcer::shouldBeClosed(const ManagedTsg &tsg) const {
+  return roster_.enforcing() && tsg.tenant && tsg.core.has_work && !core_admits(&core_, &tsg.core);
+}
+
+uint64_t Enforcer::wantedUs(const ManagedTsg &tsg) const {
+  if (!roster_.enforcing() || !tsg.tenant) return tsg.found_us;
+  // Who sleeps keeps what it has until it wakes.
+  if (!tsg.core.awake || !tsg.core.planned_ns) return tsg.sliceUs();
+  return std::max<uint64_t>(params_.sliceUs(tsg.core.planned_ns), 1);
+}
+
+void Enforcer::refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns) {
+  tsg.refused_until_ns = now_ns + kRetryNs;
+  // An object that is gone is no refusal.
+  if (error.err != ENOENT && error.err != ESRCH)
+    report_(EventKind::kControlRefused, tsg, error, controls_.lastStatus());
+}
+
+void Enforcer::writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns) {
+  if (us == tsg.sliceUs() || now_ns < tsg.refused_until_ns) return;
+  if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, us); !done)
+    refused(tsg, done.error(), now_ns);
+  else
+    tsg.written_us = us;
+}
+
+void Enforcer::open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns) {
+  if (tsgs.empty()) return;
+  const auto done = controls_.enable(channelsOf(tsgs));
+  window_changes_++;
+  for (ManagedTsg *tsg : tsgs) {
+    // One that is gone must not keep the others stopped.
+    const auto one = done ? done : controls_.enable(exec::channelsOf(tsg->of, tsg->tsg));
+    if (!one) refused(*tsg, one.error(), now_ns);
+    tsg->gated = false;
+    tsg->opened_ns = now_ns;
+  }
+}
+
+// In the file before it is stopped.
+bool Enforcer::recordGates(const std::vector<ManagedTsg *> &tsgs) {
+  std::vector<GateEntry> with = gates_;
+  for (const ManagedTsg *tsg : tsgs) {
+    const GateEntry entry{tsg->process, exec::channelsOf(tsg->of, tsg->tsg)};
+    if (std::find(with.begin(), with.end(), entry) == with.end()) with.push_back(entry);
+  }
+  if (with.size() == gates_.size()) return true;
+  if (const auto done = writeGates(gates_path_, with); !done) {
+    report_(EventKind::kControlRefused, *tsgs[0], done.error(), 0);
+    return false;
+  }
+  gates_ = std::move(with);
+  return true;
+}
+
+void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
+  std::vector<ManagedTsg *> tsgs;
+  for (ManagedTsg *tsg : all)
+    if (now_ns >= tsg->refused_until_ns) tsgs.push_back(tsg);
+  if (tsgs.empty() || !recordGates(tsgs)) return;
+  const auto done = controls_.disable(channelsOf(tsgs));
+  window_changes_++;
+  for (ManagedTsg *tsg : tsgs) {
+    const auto one = done ? done : controls_.disable(exec::channelsOf(tsg->of, tsg->tsg));
+    if (!one) {
+      refused(*tsg, one.error(), now_ns);
+      continue;
+    }
+    tsg->gated = true;
+    tsg->gated_ns = now_ns;
+    if (tsg->tenant) tsg->tenant->gates++;
+  }
+}
+
+void Enforcer::apply(uint64_t now_ns) {
+  std::vector<ManagedTsg *> opening, closing;
+  for (const auto &tsg : roster_.tsgs()) {
+    const bool close = shouldBeClosed(*tsg);
+    const bool held_long = close && tsg->gated && now_ns > tsg->gated_ns + kHoldMaxNs;
+    if (held_long) writeSlice(*tsg, kBreathUs, now_ns);
+    if (tsg->gated && (!close || held_long)) opening.push_back(tsg.get());
+    if (!tsg->gated && close) closing.push_back(tsg.get());
+  }
+  open(opening, now_ns);
+  for (const auto &tsg : roster_.tsgs()) {
+    if (!shouldBeClosed(*tsg)) writeSlice(*tsg, wantedUs(*tsg), now_ns);
+    const bool runs = tsg->tenant && core_admits(&core_, &tsg->core);
+    tsg->core.slice_ns = runs ? params_.sliceNs(tsg->sliceUs()) : 0;
+  }
+  close(closing, now_ns);
+  core_taken(&core_, now_ns, nullptr, 0);
+}
+
+void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
+  const bool quarrel = tsg.foreign_ns && now_ns < tsg.foreign_ns + kQuarrelNs;
+  tsg.foreign_ns = now_ns;
+  if (tsg.tenant) tsg.tenant->foreign_changes++;
+  const Error what{EPERM,
+                   "its slice was set to " + std::to_string(found_us) + " us by somebody else, " +
+                       std::to_string(tsg.sliceUs()) + " us restored",
+                   "SET_TIMESLICE"};
+  report_(EventKind::kForeignChange, tsg, what, found_us * 1000);
+  if (quarrel && !tsg.quarantined) {
+    tsg.quarantined = true;
+    report_(EventKind::kQuarantine, tsg, what, found_us * 1000);
+  }
+  if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, tsg.sliceUs()); !done)
+    refused(tsg, done.error(), now_ns);
+}
+
+std::vector<ProcessId> Enforcer::readBack(uint64_t now_ns) {
+  std::vector<ProcessId> gone;
+  for (const auto &tsg : roster_.tsgs()) {
+    const auto us = controls_.timesliceUs(tsg->of, tsg->tsg);
+    if (!us) {
+      gone.push_back(tsg->process);
+      continue;
+    }
+    if (tsg->written_us && *us != tsg->written_us) foreignChange(*tsg, *us, now_ns);
+    if (!tsg->written_us) tsg->found_us = *us;
+  }
+  return gone;
+}
+
+void Enforcer::putBack(ManagedTsg &tsg) {
+  if (tsg.gated) open({&tsg}, tsg.opened_ns);
+  if (tsg.written_us && tsg.written_us != tsg.found_us)
+    (void)controls_.setTimeslice(tsg.of, tsg.tsg, tsg.found_us);
+  tsg.written_us = 0;
+}
+
+void Enforcer::forget(const ProcessId &process) {
+  const size_t before = gates_.size();
+  std::erase_if(gates_, [&](const GateEntry &entry) { return entry.process == process; });
+  if (gates_.size() != before) (void)writeGates(gates_path_, gates_);
+}
+
+void Enforcer::putAllBack() {
+  std::vector<ManagedTsg *> gated;
+  for (const auto &tsg : roster_.tsgs())
+    if (tsg->gated) gated.push_back(tsg.get());
+  open(gated, 0);
+  for (const auto &tsg : roster_.tsgs()) putBack(*tsg);
+  gates_.clear();
+  (void)writeGates(gates_path_, gates_);
+}
+
+}  // namespace qgpu::exec

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+// What the core decided, on the card: slices of TSGs that are awake, gates of those that have work
+// and are not admitted. Values are written only when they differ; read back each second, and put
+// back when somebody else wrote them. At the end everything is as it was found.
+//
+// A change of a window enables first, writes slices, disables last: the card is never left without
+// work, and for less than a millisecond both are admitted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "card_params.hpp"
+#include "controls.hpp"
+#include "gates.hpp"
+#include "roster.hpp"
+
+namespace qgpu::exec {
+
+class Enforcer {
+ public:
+  // tenant may be null
+  using Report = std::function<void(EventKind, const ManagedTsg &, const Error &, uint64_t value)>;
+
+  Enforcer(core &core, Roster &roster, Controls &controls, const CardParams &params,
+           std::string gates_path, Report report);
+
+  void apply(uint64_t now_ns);
+  // Returns the processes some of whose objects are gone.
+  std::vector<ProcessId> readBack(uint64_t now_ns);
+  // Before a TSG is removed from the roster or given up: as found, and out of the gates file.
+  void putBack(ManagedTsg &tsg);
+  // Its objects are gone: out of the gates file.
+  void forget(const ProcessId &process);
+  void putAllBack();
+
+  uint64_t windowChanges() const { return window_changes_; }
+
+ private:
+  bool shouldBeClosed(const ManagedTsg &tsg) const;
+  uint64_t wantedUs(const ManagedTsg &tsg) const;
+  void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
+  void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
+  void writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns);
+  bool recordGates(const std::vector<ManagedTsg *> &tsgs);
+  void refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns);
+  void foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
+
+  core &core_;
+  Roster &roster_;
+  Controls &controls_;
+  CardParams params_;
+  std::string gates_path_;
+  Report report_;
+  std::vector<GateEntry> gates_;  // as in the file
+  uint64_t window_changes_ = 0;
+};
+
+}  // namespace qgpu::exec

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+// What is asked of the executor: plan, processes, counters. What it does by itself is in
+// executor_turn.cpp.
+#include "executor.hpp"
+
+#include <linux/qgpu.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "rm_abi.hpp"
+
+namespace qgpu::exec {
+namespace {
+
+constexpr size_t kEventsMax = 1000;
+// At least this between two plans' windows, by tenant that is gated: a window costs two controls.
+constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000, kWindowNs = 50'000'000;
+constexpr uint64_t kLookNs = 10'000'000, kIdleLookNs = 50'000'000;
+// Edges are known to this.
+constexpr uint64_t kEdgeErrorNs = 5'000;
+
+uint64_t roundSlice(uint64_t ns) {
+  const CardParams params;
+  return params.sliceNs(params.sliceUs(ns));
+}
+
+core_params coreParams(const CardParams &card) {
+  core_params out{};
+  out.switch_ns = card.switch_ns;
+  out.takeoff_ns = card.takeoff_ns;
+  out.sample_ns = kLookNs;
+  out.idle_look_ns = kIdleLookNs;
+  out.loss_ppm = 10'000;
+  out.smooth_ns = 20'000'000;
+  out.soft_wake_ns = 50'000'000;
+  out.slice_min_ns = card.slice_min_ns;
+  out.slice_max_ns = card.slice_max_ns;
+  out.slice_round = [](u64 ns) -> u64 { return roundSlice(ns); };
+  return out;
+}
+
+// Windows of a card where changing one takes a millisecond.
+template <class Params>
+void setWindowParams(Params &params, uint64_t period_ns) {
+  if constexpr (requires { params.period_min_ns; }) params.period_min_ns = period_ns;
+  if constexpr (requires { params.window_min_ns; }) params.window_min_ns = kWindowNs;
+}
+
+uint64_t periodFor(const Plan &plan) {
+  uint64_t gated = 0;
+  for (const PlanTenant &tenant : plan.tenants)
+    gated += plan.head.policy == QGPU_POLICY_FIXED_SHARE ||
+             plan.head.policy == QGPU_POLICY_EQUAL_SHARE || tenant.ceiling_ppm < QGPU_PPM;
+  return std::max(kFrameNs, kFramePerGatedNs * std::min<uint64_t>(gated, 10));
+}
+
+}  // namespace
+
+Executor::Executor(std::unique_ptr<RmClient> own, const ExecutorOptions &options)
+    : own_(std::move(own)), options_(options) {}
+
+Executor::~Executor() {
+  trace_.reset();
+  core_fini(&core_);
+}
+
+Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<RmClient> own,
+                                                   const ExecutorOptions &options) {
+  std::unique_ptr<Executor> out(new Executor(std::move(own), options));
+  if (const auto done = out->init(); !done) return done.error();
+  return out;
+}
+
+Result<void> Executor::init() {
+  core_params params = coreParams(options_.params);
+  setWindowParams(params, kFrameNs);
+  if (core_init(&core_, &params, kMaxTenants, monotonicNs(), cardNs()))
+    return Error{ENOMEM, "no memory for the scheduler", {}};
+  auto trace = Trace::open(*own_);
+  if (trace)
+    trace_ = std::move(*trace);
+  else
+    degraded_ = "run times are inferred from slices: " + trace.error().sentence;
+  if (!own_->canRing()) degraded_ = "no doorbell page: a tenant that waits may stay stopped";
+  controls_ = std::make_unique<Controls>(*own_);
+  roster_ = std::make_unique<Roster>(core_);
+  account_ = std::make_unique<Account>(core_, options_.params, cardNs());
+  enforcer_ = std::make_unique<Enforcer>(
+      core_, *roster_, *controls_, options_.params, gatesPath(options_.run_dir, options_.uuid),
+      [this](EventKind kind, const ManagedTsg &tsg, const Error &error, uint64_t value) {
+        report(kind, tsg.tenant ? tsg.tenant->asked.id : kNoTenant, tsg.process.pid, error.sentence,
+               value, kind == EventKind::kControlRefused ? static_cast<uint32_t>(value) : 0);
+      });
+  store_ = std::make_unique<Store>(storePath(options_.run_dir, options_.uuid));
+  since_ns_ = monotonicNs();
+  if (const auto self = processId(getpid())) started_ticks_ = self->start_ticks;
+  adopt();
+  return {};
+}
+
+void Executor::adopt() {
+  const Stored stored = store_->load();
+  uint32_t guilty = 0;
+  if (stored.plan && roster_->check(*stored.plan, guilty)) (void)setPlan(*stored.plan, guilty);
+  for (const StoredProcess &p : stored.processes)
+    if (const auto pidfd = openProcess(p.id)) (void)addProcess(p.id.pid, *pidfd, p.tenant_id);
+  if (options_.worker_restarts)
+    report(EventKind::kWorkerRestarted, kNoTenant, 0,
+           "the worker was started again, " + std::to_string(processes_.size()) +
+               " processes taken over",
+           options_.worker_restarts);
+}
+
+// What a successor needs to know; a process whose objects are not known again keeps its slices.
+void Executor::save() {
+  Stored out;
+  const Stored before = store_->load();
+  if (roster_->plan().generation) {
+    Plan plan{roster_->plan(), {}};
+    for (const auto &[id, tenant] : roster_->tenants()) plan.tenants.push_back(tenant->asked);
+    out.plan = std::move(plan);
+  }
+  for (const auto &[id, managed] : processes_) out.processes.push_back({id, managed.tenant_id});
+  for (const auto &tsg : roster_->tsgs())
+    out.slices.push_back({tsg->process, tsg->tsg.handle, tsg->found_us});
+  for (const StoredSlice &slice : before.slices)
+    if (processes_.count(slice.id) && !out.foundUs(slice.id, slice.tsg))
+      out.slices.push_back(slice);
+  if (const auto done = store_->save(out); !done && degraded_.empty())
+    degraded_ = done.error().sentence;
+}
+
+uint64_t Executor::cardNs() const {
+  const uint64_t ns = own_->timeNs();
+  return ns ? ns : monotonicNs();
+}
+
+HelloReply Executor::hello() const {
+  HelloReply out{};
+  out.header = makeHeader(Type::kHelloReply, sizeof(out), 0);
+  out.status = makeStatus(nullptr);
+  setText(out.status.sentence, degraded_);
+  setText(out.uuid, options_.uuid);
+  setText(out.name, options_.name);
+  setText(out.driver, options_.driver);
+  setText(out.profile, own_->profile().name);
+  out.generation = roster_->plan().generation;
+  out.since_ns = since_ns_;
+  out.switch_ns = options_.params.switch_ns;
+  out.slice_min_ns = options_.params.slice_min_ns;
+  out.slice_max_ns = options_.params.slice_max_ns;
+  out.card_state = degraded_.empty() ? QGPU_CARD_OK : QGPU_CARD_DEGRADED;
+  out.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
+  out.processes = static_cast<uint32_t>(processes_.size());
+  out.worker_restarts = options_.worker_restarts;
+  return out;
+}
+
+Result<void> Executor::setPlan(const Plan &plan, uint32_t &guilty) {
+  if (const auto done = roster_->check(plan, guilty); !done) return done;
+  if (plan.head.flags & kPlanDryRun) return {};
+  setWindowParams(core_.params, periodFor(plan));
+  roster_->apply(plan);
+  for (auto &[id, managed] : processes_)
+    if (!roster_->tenant(managed.tenant_id)) managed.tenant_id = kNoTenant;
+  save();
+  return {};
+}
+
+Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
+  const auto named = pidOf(pidfd);
+  const auto id = processId(pid);
+  Error error;
+  if (!named || !id)
+    error = named ? id.error() : named.error();
+  else if (*named != pid)
+    error = {EINVAL, "the descriptor is of another process than the number", std::to_string(pid)};
+  else if (!roster_->tenant(tenant_id))
+    error = {ENOENT, "the plan has no tenant " + std::to_string(tenant_id), {}};
+  if (error.err) {
+    close(pidfd);
+    return error;
+  }
+  if (const auto known = processes_.find(*id); known != processes_.end()) {
+    close(pidfd);
+    known->second.tenant_id = tenant_id;
+    roster_->move(*id, roster_->tenant(tenant_id));
+  } else {
+    const uint32_t floor = id->start_ticks > started_ticks_ ? own_->client() : rm::kClientBase;
+    processes_[*id] = {std::make_unique<Process>(*own_, pid, pidfd, floor, monotonicNs()),
+                       tenant_id};
+  }
+  save();
+  return {};
+}
+
+Result<void> Executor::dropProcess(pid_t pid) {
+  for (auto it = processes_.begin(); it != processes_.end(); ++it) {
+    if (it->first.pid != pid) continue;
+    for (const auto &tsg : roster_->tsgs())
+      if (tsg->process == it->first) enforcer_->putBack(*tsg);
+    release(it->first, it->second);
+    processes_.erase(it);
+    save();
+    return {};
+  }
+  return Error{ENOENT, "process " + std::to_string(pid) + " is not under control", {}};
+}
+
+void Executor::report(EventKind kind, uint32_t tenant_id, pid_t pid, const std::string &sentence,
+                      uint64_t value, uint32_t status) {
+  Event event{};
+  event.header = makeHeader(Type::kEvent, sizeof(event), 0);
+  event.kind = kind;
+  event.tenant_id = tenant_id;
+  event.pid = pid;
+  event.rm_status = status;
+  event.card_state = degraded_.empty() ? QGPU_CARD_OK : QGPU_CARD_DEGRADED;
+  event.time_ns = monotonicNs();
+  event.value_ns = value;
+  setText(event.sentence, sentence);
+  if (events_.size() >= kEventsMax) events_.pop_front();
+  events_.push_back(event);
+}
+
+std::vector<Event> Executor::takeEvents() {
+  std::vector<Event> out(events_.begin(), events_.end());
+  events_.clear();
+  return out;
+}
+
+namespace {
+
+ObjectStats statsOf(const ManagedTsg &tsg, const CardParams &params) {
+  ObjectStats out{};
+  out.pid = tsg.process.pid;
+  out.tenant_id = tsg.tenant ? tsg.tenant->asked.id : kNoTenant;
+  out.tsg_id = tsg.tsg.id;
+  out.runlist = tsg.tsg.runlist();
+  out.channels = static_cast<uint32_t>(tsg.tsg.channels.size());
+  out.gated = tsg.gated;
+  out.slice_ns = tsg.sliceUs() * params.slice_unit_ns;
+  out.found_ns = tsg.found_us * params.slice_unit_ns;
+  out.uncontrolled_ns = tsg.uncontrolled_ns;
+  return out;
+}
+
+}  // namespace
+
+Stats Executor::stats() {
+  Stats out{};
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  out.head.status = makeStatus(nullptr);
+  out.head.time_ns = monotonicNs();
+  out.head.since_ns = since_ns_;
+  out.head.generation = roster_->plan().generation;
+  out.head.cycle_ns = core_.cycle_ns;
+  out.head.switch_ns = core_.totals.switch_ns;
+  out.head.idle_ns = core_.totals.idle_ns;
+  out.head.nobody_ns = core_.totals.nobody_ns;
+  out.head.controls = controls_->counts().issued;
+  out.head.refused = controls_->counts().refused;
+  out.head.lost_records = trace_ ? trace_->lost() : 0;
+  out.head.cpu_ns =
+      static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
+      static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+  out.head.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
+  out.head.card_state = degraded_.empty() ? QGPU_CARD_OK : QGPU_CARD_DEGRADED;
+  std::map<uint32_t, TenantStats> tenants;
+  for (const auto &[id, tenant] : roster_->tenants()) {
+    TenantStats t{};
+    core_counters counters{};
+    core_view view{};
+    core_tenant_counters(&core_, &tenant->core, &counters);
+    core_tenant_view(&tenant->core, &view);
+    t.id = id;
+    t.share_ppm = view.share_ppm;
+    t.window_ns = view.window_ns;
+    t.awake = view.awake;
+    t.source = out.head.source;
+    t.run_ns = counters.run_ns;
+    t.wait_ns = counters.wait_ns;
+    t.throttled_ns = counters.throttled_ns;
+    t.windows = counters.windows;
+    t.preempts = counters.preempts;
+    t.overruns = counters.overruns;
+    t.visits = tenant->past_visits;
+    t.gates = tenant->gates;
+    t.foreign_changes = tenant->foreign_changes;
+    tenants[id] = t;
+  }
+  for (const auto &[id, managed] : processes_)
+    if (const auto it = tenants.find(managed.tenant_id); it != tenants.end())
+      it->second.processes++;
+  for (const auto &tsg : roster_->tsgs()) {
+    if (out.objects.size() < kMaxObjects) out.objects.push_back(statsOf(*tsg, options_.params));
+    if (!tsg->tenant) continue;
+    TenantStats &t = tenants[tsg->tenant->asked.id];
+    t.tsgs++;
+    if (tsg->written_us && tsg->core.awake)
+      t.slice_ns = tsg->written_us * options_.params.slice_unit_ns;
+    const auto *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
+    if (visitor && visitor->tsg == &tsg->core) t.visits += visitor->visits;
+  }
+  for (auto &[id, t] : tenants) {
+    t.run_err_ns = trace_ ? kEdgeErrorNs * t.visits + t.run_ns / 400 : t.run_ns / 10;
+    out.tenants.push_back(t);
+  }
+  return out;
+}
+
+void Executor::stop() {
+  enforcer_->putAllBack();
+  unlink(gatesPath(options_.run_dir, options_.uuid).c_str());
+  store_->remove();
+}
+
+}  // namespace qgpu::exec

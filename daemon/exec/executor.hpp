@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+// One card under control: processes and plan in, slices and gates out, the trace in between. No
+// socket and no sleeping here: turn() does what is due and says when the next is due.
+//
+//   turn:  processes (look, ended) -> trace (flush, read) -> account -> core -> enforcer
+//
+// Two clocks: decisions run on the card's timer, the same as the trace's; looking for processes
+// and what is told to others on CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "account.hpp"
+#include "card_params.hpp"
+#include "controls.hpp"
+#include "enforcer.hpp"
+#include "process.hpp"
+#include "protocol.hpp"
+#include "roster.hpp"
+#include "store.hpp"
+#include "trace.hpp"
+
+namespace qgpu::exec {
+
+struct ExecutorOptions {
+  std::string uuid, name, driver;
+  std::string run_dir = "/run/qgpu";
+  CardParams params;
+  uint32_t worker_restarts = 0;
+};
+
+class Executor {
+ public:
+  // Takes over what an earlier worker left in the run folder.
+  static Result<std::unique_ptr<Executor>> create(std::unique_ptr<RmClient> own,
+                                                  const ExecutorOptions &options);
+  ~Executor();
+
+  HelloReply hello() const;
+  // `guilty`: the tenant, or kNoTenant.
+  Result<void> setPlan(const Plan &plan, uint32_t &guilty);
+  // Takes the pidfd.
+  Result<void> addProcess(pid_t pid, int pidfd, uint32_t tenant_id);
+  Result<void> dropProcess(pid_t pid);
+  Stats stats();
+  // Events since the last call, oldest first.
+  std::vector<Event> takeEvents();
+
+  // Does what is due. Returns for how long nothing will be.
+  uint64_t turn();
+  // Everything as it was found; the run folder's files are gone. Only destruction may follow.
+  void stop();
+
+ private:
+  struct Managed {
+    std::unique_ptr<Process> process;
+    uint32_t tenant_id;
+  };
+
+  Executor(std::unique_ptr<RmClient> own, const ExecutorOptions &options);
+  Result<void> init();
+  void adopt();
+  void save();
+  uint64_t cardNs() const;
+
+  void turnProcesses(uint64_t now_ns);
+  void updateObjects(const ProcessId &id, Managed &managed, uint64_t now_ns);
+  void release(const ProcessId &id, Managed &managed);
+  void turnTrace(uint64_t now_ns);
+  void infer(uint64_t now_ns);
+  void observeAbsence(uint64_t now_ns);
+  bool probeDue(uint64_t now_ns);
+  void probe(uint64_t now_ns);
+  void turnReadBack(uint64_t now_ns);
+  ManagedTsg *byPid(uint32_t pid);
+  uint32_t awake() const;
+
+  void report(EventKind kind, uint32_t tenant_id, pid_t pid, const std::string &sentence,
+              uint64_t value = 0, uint32_t status = 0);
+
+  std::unique_ptr<RmClient> own_;
+  ExecutorOptions options_;
+  core core_{};
+  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Roster> roster_;
+  std::unique_ptr<Account> account_;
+  std::unique_ptr<Controls> controls_;
+  std::unique_ptr<Enforcer> enforcer_;
+  std::unique_ptr<Store> store_;
+  std::map<ProcessId, Managed> processes_;
+  std::deque<Event> events_;
+  std::vector<Switch> records_;
+  uint64_t since_ns_ = 0, started_ticks_ = 0;
+  uint64_t flushed_ns_ = 0, record_ns_ = 0, probed_ns_ = 0, probe_gap_ns_ = 0, read_back_ns_ = 0;
+  uint64_t ended_look_ns_ = 0, lost_ = 0;
+  uint64_t probed_window_ns_ = 0;
+  std::string degraded_;
+};
+
+}  // namespace qgpu::exec

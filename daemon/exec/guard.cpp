@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "guard.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "gates.hpp"
+#include "process.hpp"
+#include "rm_abi.hpp"
+#include "server.hpp"
+#include "store.hpp"
+
+namespace qgpu::exec {
+namespace {
+
+// A worker that dies sooner than this after its start is started again later.
+constexpr uint64_t kYoungNs = 2'000'000'000;
+constexpr unsigned kLaterMs = 1000;
+// A control may take as long as the driver's own time-out.
+constexpr int kStopSeconds = 35;
+
+struct GuardedCard {
+  DeviceIo io;
+  DriverCard card;
+  std::unique_ptr<RmClient> own;
+  std::unique_ptr<Controls> controls;
+};
+
+Result<void> open(GuardedCard &out, const WorkerOptions &options, const std::string &which) {
+  const auto version = driverVersion();
+  if (!version) return version.error();
+  const auto profile = driverProfile(*version, options.choice);
+  if (!profile) return profile.error();
+  const auto cards = driverCards();
+  if (!cards) return cards.error();
+  const auto card = findCard(*cards, which);
+  if (!card) return card.error();
+  out.card = *card;
+  auto own = RmClient::open(out.io, *profile, card->minor);
+  if (!own) return own.error();
+  out.own = std::move(*own);
+  out.controls = std::make_unique<Controls>(*out.own);
+  return {};
+}
+
+int complain(const Error &error) {
+  std::fprintf(stderr, "qgpu-exec: %s\n", error.text().c_str());
+  return kWorkerRefused;
+}
+
+void openGates(GuardedCard &card, const std::string &run_dir) {
+  const auto entries = readGates(gatesPath(run_dir, card.card.uuid));
+  if (!entries || entries->empty()) return;
+  const auto done = releaseGates(*card.controls, *entries);
+  if (done)
+    std::fprintf(stderr, "qgpu-exec: %zu TSGs run again\n", *done);
+  else
+    complain(done.error());
+}
+
+// Slices that a dead worker wrote.
+void putSlicesBack(GuardedCard &card, const std::string &run_dir) {
+  Store store(storePath(run_dir, card.card.uuid));
+  const Stored stored = store.load();
+  for (const StoredProcess &named : stored.processes) {
+    const auto pidfd = openProcess(named.id);
+    if (!pidfd) continue;
+    Process process(*card.own, named.id.pid, *pidfd, rm::kClientBase, monotonicNs());
+    process.step(monotonicNs());
+    for (const Tsg &tsg : process.tsgs())
+      if (const uint64_t us = stored.foundUs(named.id, tsg.handle))
+        (void)card.controls->setTimeslice(process.foreign(), tsg, us);
+  }
+  store.remove();
+}
+
+pid_t startWorker(const WorkerOptions &options, int listen_fd, const sigset_t &signals) {
+  const std::string fd = std::to_string(listen_fd), restarts = std::to_string(options.restarts);
+  std::vector<const char *> args = {"qgpu-exec",
+                                    "--worker",
+                                    fd.c_str(),
+                                    "--card",
+                                    options.card.c_str(),
+                                    "--run-dir",
+                                    options.run_dir.c_str(),
+                                    "--restarts",
+                                    restarts.c_str()};
+  if (options.choice == DriverChoice::kNearest) args.push_back("--force-driver");
+  args.push_back(nullptr);
+  const pid_t guard = getpid();
+  const pid_t pid = fork();
+  if (pid) return pid;
+  // Without its guard it stops in order.
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != guard) _exit(1);
+  fcntl(listen_fd, F_SETFD, 0);
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  execv("/proc/self/exe", const_cast<char **>(args.data()));
+  _exit(1);
+}
+
+// One signal, or 0 after so long.
+int nextSignal(const sigset_t &signals, unsigned ms) {
+  const timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
+  const int signal = ms ? sigtimedwait(&signals, nullptr, &wait) : sigwaitinfo(&signals, nullptr);
+  return signal > 0 ? signal : 0;
+}
+
+// Waits until it has stopped in order, or stops it otherwise.
+void stopWorker(pid_t worker, const sigset_t &signals) {
+  kill(worker, SIGTERM);
+  for (int i = 0; i < kStopSeconds * 10; i++) {
+    if (waitpid(worker, nullptr, WNOHANG) == worker) return;
+    nextSignal(signals, 100);
+  }
+  kill(worker, SIGKILL);
+  waitpid(worker, nullptr, 0);
+}
+
+int keepRunning(GuardedCard &card, WorkerOptions options, int listen_fd, const sigset_t &signals) {
+  for (;; options.restarts++) {
+    const uint64_t begin = monotonicNs();
+    const pid_t worker = startWorker(options, listen_fd, signals);
+    if (worker < 0) return complain({errno, "cannot start the worker", {}});
+    int status = 0;
+    for (;;) {
+      const int signal = nextSignal(signals, 0);
+      if (signal == SIGTERM || signal == SIGINT) {
+        stopWorker(worker, signals);
+        openGates(card, options.run_dir);
+        return kWorkerStopped;
+      }
+      if (waitpid(worker, &status, WNOHANG) == worker) break;
+    }
+    openGates(card, options.run_dir);
+    if (WIFEXITED(status) &&
+        (WEXITSTATUS(status) == kWorkerStopped || WEXITSTATUS(status) == kWorkerRefused))
+      return WEXITSTATUS(status);
+    std::fprintf(stderr, "qgpu-exec: the worker died (status 0x%x), starting another\n",
+                 static_cast<unsigned>(status));
+    if (monotonicNs() < begin + kYoungNs) {
+      const int signal = nextSignal(signals, kLaterMs);
+      if (signal == SIGTERM || signal == SIGINT) return kWorkerStopped;
+    }
+  }
+}
+
+}  // namespace
+
+int runGuard(const WorkerOptions &options) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) sigaddset(&signals, signal);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  GuardedCard card;
+  if (const auto done = open(card, options, options.card); !done) return complain(done.error());
+  mkdir(options.run_dir.c_str(), 0755);
+  const std::string path = socketPath(options.run_dir, card.card.uuid);
+  const auto listen_fd = listenAt(path);
+  if (!listen_fd) return complain(listen_fd.error());
+  openGates(card, options.run_dir);
+  WorkerOptions of_card = options;
+  of_card.card = card.card.uuid;
+  const int status = keepRunning(card, of_card, *listen_fd, signals);
+  unlink(path.c_str());
+  return status;
+}
+
+int runRelease(const WorkerOptions &options) {
+  const auto cards = driverCards();
+  if (!cards) return complain(cards.error());
+  int status = 0;
+  for (const DriverCard &one : *cards) {
+    if (!options.card.empty() && options.card != one.uuid &&
+        options.card != std::to_string(one.minor))
+      continue;
+    GuardedCard card;
+    if (const auto done = open(card, options, one.uuid); !done) {
+      status = complain(done.error());
+      continue;
+    }
+    openGates(card, options.run_dir);
+    putSlicesBack(card, options.run_dir);
+    unlink(gatesPath(options.run_dir, one.uuid).c_str());
+  }
+  return status;
+}
+
+}  // namespace qgpu::exec

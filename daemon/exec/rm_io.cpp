@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+// The real driver and the real /proc.
+#include "rm_io.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "rm_abi.hpp"
+
+namespace qgpu::exec {
+namespace {
+
+Error failed(int err, const std::string &what, const std::string &item) {
+  return {err, what + ": " + std::strerror(err), item};
+}
+
+bool isControl(const struct stat &s) {
+  return S_ISCHR(s.st_mode) && s.st_rdev == makedev(rm::kMajor, rm::kMinorControl);
+}
+
+}  // namespace
+
+Result<int> DeviceIo::open(const std::string &path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return failed(errno, "cannot open " + path, path);
+  return fd;
+}
+
+void DeviceIo::close(int fd) { ::close(fd); }
+
+int DeviceIo::ioctl(int fd, unsigned long request, void *argument) {
+  for (;;) {
+    if (::ioctl(fd, request, argument) >= 0) return 0;
+    if (errno != EINTR && errno != EAGAIN) return errno;
+  }
+}
+
+Result<void *> DeviceIo::map(int fd, size_t bytes, bool writable) {
+  void *at = mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return failed(errno, "cannot map the driver's memory", {});
+  return at;
+}
+
+void DeviceIo::unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+bool DeviceIo::isControlNode(int fd) {
+  struct stat s;
+  return fstat(fd, &s) == 0 && isControl(s);
+}
+
+Result<std::vector<int>> DeviceIo::controlDescriptors(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+  DIR *dir = opendir(folder.c_str());
+  if (!dir) return failed(errno, "cannot look at the descriptors of process", std::to_string(pid));
+  std::vector<int> out;
+  while (const dirent *entry = readdir(dir)) {
+    struct stat s;
+    if (fstatat(dirfd(dir), entry->d_name, &s, 0) == 0 && isControl(s))
+      out.push_back(std::atoi(entry->d_name));
+  }
+  closedir(dir);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<int> DeviceIo::duplicate(int pidfd, int fd) {
+  const long copy = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+  if (copy < 0) return failed(errno, "cannot duplicate a descriptor of the process", {});
+  return static_cast<int>(copy);
+}
+
+bool DeviceIo::ended(int pidfd) {
+  pollfd p{.fd = pidfd, .events = POLLIN, .revents = 0};
+  return poll(&p, 1, 0) > 0;
+}
+
+}  // namespace qgpu::exec

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+// Tenants and their TSGs on one card, on both sides: as the plan and the processes name them, and
+// as the core schedules them. Knows no driver; what it holds of the driver's objects it only
+// carries.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "controls.hpp"
+#include "proc.hpp"
+#include "protocol.hpp"
+
+extern "C" {
+#include "core/core.h"
+}
+
+namespace qgpu::exec {
+
+struct ManagedTenant {
+  PlanTenant asked{};
+  core_tenant core{};
+  uint64_t gates = 0, foreign_changes = 0;
+  uint64_t past_visits = 0;  // of TSGs that are gone
+};
+
+// A graphics/compute TSG under control. Times are the card's.
+struct ManagedTsg {
+  core_tsg core{};
+  ManagedTenant *tenant = nullptr;  // null: the plan no longer has its tenant
+  ProcessId process;
+  Foreign of;
+  Tsg tsg;
+  uint64_t found_us = 0;    // its slice when it was found
+  uint64_t written_us = 0;  // what was written since; 0 = nothing
+  uint64_t uncontrolled_ns = 0;
+  bool gated = false;
+  uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed
+  uint64_t foreign_ns = 0;               // when somebody else last wrote its slice
+  bool quarantined = false;
+  uint64_t refused_until_ns = 0;  // no writing before that
+  unsigned probe_skip = 0;        // windows until it is asked again whether it has work
+
+  uint64_t sliceUs() const { return written_us ? written_us : found_us; }
+};
+
+class Roster {
+ public:
+  explicit Roster(core &core) : core_(core) {}
+
+  // May this plan be set? A sentence and the guilty tenant if not; changes nothing.
+  Result<void> check(const Plan &plan, uint32_t &guilty) const;
+  // Sets a plan that was checked.
+  void apply(const Plan &plan);
+  const PlanRequest &plan() const { return plan_; }
+  bool enforcing() const { return plan_.policy != CORE_BEST_EFFORT; }
+
+  ManagedTenant *tenant(uint32_t id) const;
+  const std::map<uint32_t, std::unique_ptr<ManagedTenant>> &tenants() const { return tenants_; }
+
+  ManagedTsg &add(ManagedTsg tsg, ManagedTenant *tenant);
+  // Its object is gone.
+  void remove(const ProcessId &process, uint32_t handle);
+  // All of a process.
+  void removeProcess(const ProcessId &process);
+  void move(const ProcessId &process, ManagedTenant *tenant);
+  ManagedTsg *find(const ProcessId &process, uint32_t handle);
+  std::list<std::unique_ptr<ManagedTsg>> &tsgs() { return tsgs_; }
+  const std::list<std::unique_ptr<ManagedTsg>> &tsgs() const { return tsgs_; }
+
+ private:
+  void moveTsg(ManagedTsg &tsg, ManagedTenant *tenant);
+
+  core &core_;
+  PlanRequest plan_{};
+  std::map<uint32_t, std::unique_ptr<ManagedTenant>> tenants_;
+  std::list<std::unique_ptr<ManagedTsg>> tsgs_;
+};
+
+}  // namespace qgpu::exec
