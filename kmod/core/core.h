@@ -57,7 +57,7 @@
  *
  * MISFITS (burst-share). The rotation forgives neither who goes idle early (each gap hands the rest
  * of the slice away: launch-and-sync) nor who cannot be cut (it takes more than its slice). Who
- * has been busy all the time and is among the members behind by more than 2*T + 1 ms + 3 sigma gets
+ * is among the members, while it is busy, behind by more than 2*T + 1 ms + 3 sigma since it woke gets
  * windows of its own if its visits were seen to be shorter than its slices, by more than T and 8*P
  * together (slices below 2*P cannot be seen: 6 sigma then), and its gaps to be 2*s + p on average
  * at most: in longer ones it paces itself, and no window would hold them. Who is as much ahead gets
@@ -229,10 +229,10 @@ enum core_place {
  * Fit:
  * @misfit: does not fit the rotation
  * @excess_ns: by how much its visits of late were longer than its slices
- * @drained_ns: how long it computed when the engine was to leave it, since it became busy
- * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it became busy,
+ * @drained_ns: how long it computed when the engine was to leave it, since it woke
+ * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it woke,
  *                                 settled at @fit_v of their virtual time, and run_ns then
- * @fit_var_us2: the variance of its run time when it became busy
+ * @fit_var_us2: the variance of its run time when it woke
  * @gap_ns: time without work at its visits of late
  * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some
  * @misfit_from_ns, @stay_ns: since when, and how long at least
@@ -404,8 +404,7 @@ struct core_totals {
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
  *            how long; @drain_told: that was longer than it may
  * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
- * @sharing_count: tenants of the group that are sharing; @stayers_busy: of those, who does not leave
- *                 for online
+ * @sharing_count: tenants of the group that are sharing
  * @v: virtual time; @busy_ppm: sum of shares of the sharing; @busy_recip: 10^6 * 2^20 / busy_ppm
  * @floor_v, @floor_busy_ppm, @floor_recip: the same by floors, for windows without online
  * @floor_lag_ns: what the group is behind its floors; @protecting: so it has windows without online
@@ -442,7 +441,7 @@ struct core {
 	struct core_totals totals;
 	u32 busy_tenants;
 	u64 contended_from_ns;
-	u32 sharing_count, stayers_busy;
+	u32 sharing_count;
 	u64 v, busy_recip;
 	u64 floor_v, floor_recip;
 	u32 floor_busy_ppm;
@@ -757,12 +756,6 @@ static inline bool core_on_clock(const struct core *core)
 static inline bool core_in_group(const struct core_tenant *tenant)
 {
 	return tenant->place == CORE_ROTATES || tenant->place == CORE_RANKED;
-}
-
-/* Offline without a guarantee: leaves when online has worked for CORE_LEAVE_NS. */
-static inline bool core_leaves(const struct core_tenant *tenant)
-{
-	return tenant->asked.class_ == CORE_OFFLINE && !tenant->asked.guarantee_ppm;
 }
 
 /* Is what it runs the owner's of the window that is on? */

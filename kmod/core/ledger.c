@@ -135,7 +135,6 @@ void core_ledger_join(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	core_ledger_settle(core, tenant);
 	tenant->sharing = true;
 	core->sharing_count++;
-	core->stayers_busy += !core_leaves(tenant);
 	set_busy_ppm(core, core->busy_ppm + tenant->share_ppm,
 		     core->floor_busy_ppm + tenant->floor_ppm);
 	if (tenant->place == CORE_ROTATES)
@@ -155,7 +154,6 @@ void core_ledger_leave(struct core *core, struct core_tenant *tenant, u64 now_ns
 	tenant->sharing = false;
 	tenant->due_broken = true;
 	core->sharing_count--;
-	core->stayers_busy -= !core_leaves(tenant);
 	if (tenant->place == CORE_ROTATES)
 		rotation_loses(core, tenant, now_ns);
 	set_busy_ppm(core, core->busy_ppm - min(core->busy_ppm, tenant->share_ppm),
@@ -171,7 +169,6 @@ void core_ledger_busy_sum(struct core *core, u64 now_ns)
 	core_ledger_settle(core, rotation);
 	rotation->lag_ns = 0;
 	core->sharing_count = 0;
-	core->stayers_busy = 0;
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		tenant->sharing = core_tenant_busy(tenant) && tenant->place != CORE_CLOCKED &&
@@ -183,7 +180,6 @@ void core_ledger_busy_sum(struct core *core, u64 now_ns)
 			continue;
 		}
 		core->sharing_count++;
-		core->stayers_busy += !core_leaves(tenant);
 		busy_ppm += tenant->share_ppm;
 		floor_ppm += tenant->floor_ppm;
 		if (tenant->place != CORE_ROTATES)
@@ -211,7 +207,6 @@ static void get_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	core->busy_tenants++;
 	if (tenant->heap != CORE_HEAP_WAITING)
 		core_ledger_join(core, tenant, now_ns);
-	core_fit_restart(core, tenant);
 	core_budget_busy(core, tenant, now_ns);
 }
 
@@ -252,6 +247,7 @@ static void wake(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	tenant->lag_ns += (s64)env_mul_div(slept_ns, tenant->slept_ppm, CORE_PPM);
 	tenant->lag_ns = min(tenant->lag_ns, 0ll);
 	core_ledger_restart_due(tenant);
+	core_fit_restart(core, tenant);
 }
 
 /* What it is owed is forgotten; what it owes goes down by its share of the time it sleeps. */
@@ -321,7 +317,7 @@ static void charge_group(struct core *core, const struct core_tenant *tenant, u6
 	if (group)
 		core->floor_lag_ns -= (s64)span_ns;
 	/* What online does not use is nobody's debt. */
-	core->floor_lag_ns = clamp(core->floor_lag_ns, -limit_ns, cap_ns);
+	core->floor_lag_ns = clamp(core->floor_lag_ns, -2 * limit_ns, cap_ns);
 	if (!group)
 		return;
 	if (core->protecting)

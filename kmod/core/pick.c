@@ -17,9 +17,10 @@ u64 core_leave_ns(const struct core *core)
 	return core->online_busy ? core->online_from_ns + CORE_LEAVE_NS : U64_MAX;
 }
 
-static bool has_left(const struct core *core)
+/* Online works without a break: the others have what protected windows give them, no more. */
+static bool others_left(const struct core *core)
 {
-	return core->looked_ns >= core_leave_ns(core);
+	return !core->protecting && core->looked_ns >= core_leave_ns(core);
 }
 
 /* May it have a window now? */
@@ -29,7 +30,7 @@ static bool may_own(const struct core *core, const struct core_tenant *tenant)
 		return true;
 	if (core->protecting)
 		return tenant->floor_ppm != 0;
-	return !(core_leaves(tenant) && has_left(core));
+	return !others_left(core);
 }
 
 /* The others together are behind what they would get if all online were busy, or no longer. */
@@ -43,6 +44,15 @@ static void update_protecting(struct core *core)
 		core->protecting = true;
 	else if (core->floor_lag_ns <= -limit_ns)
 		core->protecting = false;
+}
+
+/* What the others may run without online until they are as far ahead as they were behind. */
+static s64 protected_budget(const struct core *core)
+{
+	s64 most_ns = core->floor_lag_ns + (s64)(core->params.smooth_ns >> 1);
+	u32 rest_ppm = max(CORE_PPM - min(core->floor_busy_ppm, CORE_PPM), 1u);
+
+	return (s64)env_mul_div((u64)max(most_ns, 0ll), CORE_PPM, rest_ppm);
 }
 
 /* Would an owner on the clock miss its period's end if it waited any longer? */
@@ -152,6 +162,8 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 		window->budget_ns = min(owner->left_ns, (s64)(2 * owner->budget_ns));
 	else
 		window->budget_ns = server_budget(core, owner);
+	if (core->protecting && owner->place == CORE_RANKED)
+		window->budget_ns = min(window->budget_ns, protected_budget(core));
 	owner->windows++;
 	core->trimmed_at_ns = now_ns;
 	core->interrupted = true;
@@ -236,7 +248,7 @@ static bool rests(const struct core *core)
 		return false;
 	if (!core->online_count)
 		return !servers_wait(core);
-	return !core->ranked.count || (has_left(core) && !core->stayers_busy);
+	return !core->ranked.count || others_left(core);
 }
 
 static void pick_window(struct core *core, u64 now_ns)
@@ -318,14 +330,37 @@ u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg)
 		   2 * core->params.switch_ns);
 }
 
+/* An online TSG with work, or NULL. */
+static struct core_tsg *online_waits(const struct core *core)
+{
+	struct core_tsg *tsg;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count && core->online_busy; i++) {
+		if (core->tenants[i]->place != CORE_BESIDE)
+			continue;
+		for (tsg = core->tenants[i]->tsgs; tsg; tsg = tsg->next)
+			if (tsg->listed && tsg->has_work)
+				return tsg;
+	}
+	return NULL;
+}
+
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 {
 	struct core_tenant *owner = core->window.owner;
+	struct core_tsg *first = NULL;
 
-	if (owner && !(core->visit && core->visit->tenant && core_admits(core, core->visit)))
-		*out = owner->phase;
-	else
+	if (!owner || (core->visit && core->visit->tenant && core_admits(core, core->visit))) {
 		where_now(core, now_ns, out);
+		return;
+	}
+	*out = owner->phase;
+	/* A tail may still be on: online is not to wait for the new owner's as well. */
+	if (core->window.kind == CORE_WINDOW_ONLINE)
+		first = online_waits(core);
+	if (first)
+		*out = (struct core_phase){ .tsg = first, .slice_ns = first->planned_ns };
 }
 
 void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns)

@@ -397,7 +397,10 @@ static u64 cycle_of(const struct core *core)
 			   CORE_TENURES_MAX * CORE_TENURE_NS);
 	if (core->cycle_asked_ns)
 		return max(core->cycle_asked_ns, group.tsgs * SLICE_FLOOR_NS);
-	cycle_ns = env_mul_div(longest_cycle(core, &group), CORE_PPM, group.share_ppm);
+	cycle_ns = longest_cycle(core, &group);
+	if (group.tsgs <= 1)
+		return cycle_ns;
+	cycle_ns = env_mul_div(cycle_ns, CORE_PPM, group.share_ppm);
 	return least_biased(core, cycle_ns);
 }
 
