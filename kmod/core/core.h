@@ -233,7 +233,8 @@ enum core_place {
  * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it woke,
  *                                 settled at @fit_v of their virtual time, and run_ns then
  * @fit_var_us2: the variance of its run time when it woke
- * @gap_ns: time without work at its visits of late
+ * @gap_ns: time without work at its visits of late; @gap_run_ns: what it ran then, up to when
+ *          run_ns was @gap_from_ns
  * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some
  * @misfit_from_ns, @stay_ns: since when, and how long at least
  * @clean: looks in a row that found it running in its windows and no gap
@@ -284,7 +285,7 @@ struct core_tenant {
 	bool misfit;
 	s64 excess_ns, fit_lag_ns;
 	u64 fit_v, fit_run_ns;
-	u64 gap_ns, observed_ns;
+	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
 	u32 loud_count;
 	u64 drained_ns, fit_var_us2;
 	u64 misfit_from_ns, stay_ns;

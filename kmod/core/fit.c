@@ -41,6 +41,8 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 {
 	tenant->excess_ns = 0;
 	tenant->gap_ns = 0;
+	tenant->gap_run_ns = 0;
+	tenant->gap_from_ns = tenant->run_ns;
 	tenant->drained_ns = 0;
 	tenant->fit_var_us2 = tenant->var_us2;
 	tenant->fit_lag_ns = 0;
@@ -61,12 +63,14 @@ void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 }
 
 /* Gaps longer than a window would be held: it asks for no more than it gets, and windows would
- * only take from others what it cannot use. */
+ * only take from others what it cannot use. Visits shorter than the distance of looks are seldom
+ * seen: there are at least as many as it ran such distances. */
 static bool paces_itself(const struct core *core, const struct core_tenant *tenant)
 {
 	u64 hold_ns = 2 * core->params.switch_ns + core->params.takeoff_ns;
+	u64 looks = env_div(tenant->gap_run_ns, core->params.sample_ns);
 
-	return tenant->gap_ns > hold_ns << EXCESS_SHIFT;
+	return tenant->gap_ns > hold_ns * max(1ull << EXCESS_SHIFT, looks);
 }
 
 static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_ns)
@@ -124,6 +128,9 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 		    (s64)tsg->slice_ns;
 	tenant->excess_ns += excess_ns - (tenant->excess_ns >> EXCESS_SHIFT);
 	tenant->gap_ns -= tenant->gap_ns >> EXCESS_SHIFT;
+	tenant->gap_run_ns -= tenant->gap_run_ns >> EXCESS_SHIFT;
+	tenant->gap_run_ns += tenant->run_ns - tenant->gap_from_ns;
+	tenant->gap_from_ns = tenant->run_ns;
 	judge(core, tenant, next_from_ns);
 }
 
@@ -175,6 +182,7 @@ void core_fit_window(struct core *core, bool given_up, u64 now_ns)
 	if (owner->clean < CLEAN_LOOKS || now_ns < owner->misfit_from_ns + owner->stay_ns)
 		return;
 	owner->misfit = false;
+	core_fit_restart(core, owner);
 	owner->stay_ns = min(2 * owner->stay_ns, STAY_MAX_NS);
 	core->dirty = true;
 }

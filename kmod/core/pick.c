@@ -104,10 +104,10 @@ static void close_window(struct core *core, u64 now_ns)
 {
 	struct core_tenant *owner = core->window.owner;
 
+	if (core->visit && core_admits(core, core->visit))
+		where_now(core, now_ns, &server_of(core, core->visit->tenant)->phase);
 	if (!owner)
 		return;
-	if (core->visit && server_of(core, core->visit->tenant) == owner)
-		where_now(core, now_ns, &owner->phase);
 	if (owner->misfit && owner->place == CORE_RANKED)
 		core_fit_window(core, !core_window_used_up(core), now_ns);
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
@@ -348,14 +348,16 @@ static struct core_tsg *online_waits(const struct core *core)
 
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 {
-	struct core_tenant *owner = core->window.owner;
+	const struct core_tenant *server = core->window.owner;
 	struct core_tsg *first = NULL;
 
-	if (!owner || (core->visit && core->visit->tenant && core_admits(core, core->visit))) {
+	if (!server && core->window.kind == CORE_WINDOW_ROTATION)
+		server = &core->rotation;
+	if (!server || (core->visit && core_admits(core, core->visit))) {
 		where_now(core, now_ns, out);
 		return;
 	}
-	*out = owner->phase;
+	*out = server->phase;
 	/* A tail may still be on: online is not to wait for the new owner's as well. */
 	if (core->window.kind == CORE_WINDOW_ONLINE)
 		first = online_waits(core);
