@@ -127,8 +127,21 @@ struct Sample {
   uint64_t throttled_ns = 0;
 };
 
+// Kinds of events that only an executor tells, beyond enum qgpu_event.
+enum RmEvent : uint32_t {
+  kRmEventProcessControlled = 1001,
+  kRmEventProcessGone,
+  kRmEventProcessBlind,
+  kRmEventControlRefused,
+  kRmEventForeignChange,
+  kRmEventQuarantine,
+  kRmEventNoProgress,
+  kRmEventWorkerRestarted,
+  kRmEventTraceLost,
+};
+
 struct CardEvent {
-  uint32_t kind = QGPU_EVENT_UNSPEC;
+  uint32_t kind = QGPU_EVENT_UNSPEC;  // enum qgpu_event or RmEvent
   uint32_t card_index = 0;
   uint64_t time_ns = 0;
   std::optional<uint32_t> tenant_id;

@@ -215,11 +215,18 @@ class Reader {
               "is \"" + *text + "\", must be best-effort, equal-share, fixed-share or burst-share");
         else
           entry.policy = {*policy, line};
+      } else if (key == "method") {
+        auto text = string(node, line, name);
+        if (!text) continue;
+        if (*text == "rm")
+          entry.method = CardMethod::kRm;
+        else if (*text != "module")
+          problem(line, name, "is \"" + *text + "\", must be module or rm");
       } else if (key == "cycle_ms") {
         if (auto ms = integer(node, line, name, kCycleMinMs, kCycleMaxMs))
           entry.cycle_ns = *ms * 1'000'000;
       } else {
-        problem(line, name, "unknown key; known here: match, policy, cycle_ms");
+        problem(line, name, "unknown key; known here: match, method, policy, cycle_ms");
       }
     }
     if (!has_match) problem(entry.line, "card", "has no \"match\"");
@@ -464,8 +471,8 @@ std::string TenantEntry::homeCgroup() const {
 }
 
 std::string CardEntry::fingerprint() const {
-  return "card match=" + match + " policy=" + policyName(policy.value) +
-         " cycle_ns=" + std::to_string(cycle_ns);
+  return "card match=" + match + (method == CardMethod::kRm ? " method=rm" : "") +
+         " policy=" + policyName(policy.value) + " cycle_ns=" + std::to_string(cycle_ns);
 }
 
 const TenantEntry *ConfigIr::findTenant(std::string_view name) const {

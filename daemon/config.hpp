@@ -65,9 +65,16 @@ struct TenantEntry {
   std::string homeCgroup() const;
 };
 
+// Who drives a card.
+enum class CardMethod {
+  kModule,  // qgpu.ko, by whichever method it has for the card
+  kRm,      // an executor, through the stock driver
+};
+
 struct CardEntry {
   std::string match;  // uuid, index or "all"
   int line = 0;
+  CardMethod method = CardMethod::kModule;
   Located<uint32_t> policy;  // enum qgpu_policy
   uint64_t cycle_ns = 0;     // 0 = computed
 

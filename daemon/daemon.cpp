@@ -204,6 +204,8 @@ void Daemon::onCardEvents() {
       case QGPU_EVENT_TENANT_APPEARED:
       case QGPU_EVENT_TENANT_GONE:
       case QGPU_EVENT_TSG_BOUND:
+      case kRmEventProcessControlled:
+      case kRmEventProcessGone:
         break;
       default:
         doubt = true;  // a card came, went or changed its state, or a kind not known yet
@@ -226,6 +228,16 @@ void Daemon::refresh() {
   refreshed_ns_ = now_ns;
   reconciler_.invalidate();
   sync();
+}
+
+CardMethod Daemon::methodOf(const CardInfo &card) const {
+  const CardEntry *entry = entryOf(config_, card);
+  return entry ? entry->method : CardMethod::kModule;
+}
+
+bool Daemon::usesMethod(CardMethod method) const {
+  return std::any_of(config_.cards.begin(), config_.cards.end(),
+                     [&](const CardEntry &entry) { return entry.method == method; });
 }
 
 bool Daemon::isEdited(const std::string &tenant, const std::string &uuid) const {

@@ -90,6 +90,8 @@ class Daemon {
   uint64_t plansSent() const { return reconciler_.plansSent(); }
 
   bool isManaged(const CardInfo &card) const { return entryOf(config_, card) != nullptr; }
+  CardMethod methodOf(const CardInfo &card) const;
+  bool usesMethod(CardMethod method) const;
   bool isEdited(const std::string &tenant, const std::string &uuid) const;
 
  private:

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "card_set.hpp"
 #include "cgroup.hpp"
 #include "config.hpp"
 #include "control.hpp"
@@ -24,6 +25,7 @@
 #include "names.hpp"
 #include "policy.hpp"
 #include "privilege.hpp"
+#include "rm_card.hpp"
 #include "snapshot_json.hpp"
 #include "verbs.hpp"
 
@@ -49,18 +51,19 @@ void openLog(bool foreground, const std::string &level) {
 }
 
 void printShares(const ConfigIr &config, const DesiredState &state) {
-  std::printf("%-24s %-24s %-12s %7s %10s %22s\n", "card", "tenant", "policy", "weight",
-              "guarantee", "share, all busy");
+  std::printf("%-24s %-7s %-24s %-12s %7s %10s %22s\n", "card", "method", "tenant", "policy",
+              "weight", "guarantee", "share, all busy");
   for (const DesiredCard &card : state.cards) {
     std::vector<ComputedShare> shares = sharesWhenAllBusy(card);
     for (const ComputedShare &share : shares) {
       auto tenant = std::find_if(card.tenants.begin(), card.tenants.end(),
                                  [&](const DesiredTenant &t) { return t.name == share.name; });
-      std::printf("%-24s %-24s %-12s %7u %10s %22s\n",
+      std::printf("%-24s %-7s %-24s %-12s %7u %10s %22s\n",
                   card.uuid.empty()
                       ? (card.index == UINT32_MAX ? "all" : std::to_string(card.index).c_str())
                       : card.uuid.c_str(),
-                  share.name.c_str(), policyName(card.policy).c_str(), tenant->settings.weight,
+                  card.method == CardMethod::kRm ? "rm" : "module", share.name.c_str(),
+                  policyName(card.policy).c_str(), tenant->settings.weight,
                   percentText(tenant->settings.guarantee_ppm).c_str(),
                   percentText(share.share_ppm).c_str());
     }
@@ -99,6 +102,13 @@ void reload(Daemon &daemon, const std::string &file) {
   sd_notify(0, "READY=1");
 }
 
+// Where the executors and the driver's files are; tests have others.
+RmCard::Places rmPlaces() {
+  RmCard::Places places;
+  places.executors.cgroup_root = findCgroup2Mount();
+  return places;
+}
+
 int serve(const std::string &file, const ConfigIr &config) {
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
@@ -109,15 +119,22 @@ int serve(const std::string &file, const ConfigIr &config) {
 
   MonotonicClock clock;
   Loop loop;
-  auto card = KernelCard::open();
-  if (!card) {
-    spdlog::critical("{}", card.error().text());
+  auto module_card = KernelCard::open();
+  if (!module_card) {
+    spdlog::critical("{}", module_card.error().text());
     return kExitFailed;
   }
+  const Daemon *asked = nullptr;  // whose configuration says which cards are rm's
+  RmCard rm_card(rmPlaces(),
+                 {[&](const CardInfo &info) { return asked->methodOf(info) == CardMethod::kRm; },
+                  [&] { return asked->usesMethod(CardMethod::kRm); }},
+                 clock);
+  CardSet cards(**module_card, rm_card);
   makeStateFolder(config.state);
   StateFile state_file(config.state);
   CgroupTree cgroups(findCgroup2Mount());
-  Daemon daemon(**card, cgroups, state_file, clock);
+  Daemon daemon(cards, cgroups, state_file, clock);
+  asked = &daemon;
   ControlServer control(loop, clock, [&](const nlohmann::json &request, const Peer &peer) {
     return answerRequest(daemon, request, peer);
   });
@@ -136,7 +153,7 @@ int serve(const std::string &file, const ConfigIr &config) {
   bool running = true;
   daemon.on_event = [&](const CardEvent &event) { control.publish(toJson(event).dump()); };
   daemon.on_lost = [&] { control.publish(R"({"event":"lost"})"); };
-  loop.add((*card)->eventFd(), EPOLLIN, [&](uint32_t) { daemon.onCardEvents(); });
+  loop.add(cards.eventFd(), EPOLLIN, [&](uint32_t) { daemon.onCardEvents(); });
   if (cgroups.fd() >= 0)
     loop.add(cgroups.fd(), EPOLLIN, [&](uint32_t) { daemon.onCgroupEvents(); });
   loop.add(signal_fd, EPOLLIN, [&](uint32_t) {

@@ -8,6 +8,8 @@
 #include <cctype>
 #include <span>
 
+#include "card.hpp"
+
 namespace qgpu {
 
 namespace {
@@ -51,6 +53,15 @@ constexpr std::array kEvents = {
     Name{QGPU_EVENT_TENANT_GONE, "tenant-gone"},
     Name{QGPU_EVENT_TSG_BOUND, "tsg-bound"},
     Name{QGPU_EVENT_PREEMPT_REFUSED, "preempt-refused"},
+    Name{kRmEventProcessControlled, "process-controlled"},
+    Name{kRmEventProcessGone, "process-gone"},
+    Name{kRmEventProcessBlind, "process-blind"},
+    Name{kRmEventControlRefused, "control-refused"},
+    Name{kRmEventForeignChange, "foreign-change"},
+    Name{kRmEventQuarantine, "quarantine"},
+    Name{kRmEventNoProgress, "no-progress"},
+    Name{kRmEventWorkerRestarted, "worker-restarted"},
+    Name{kRmEventTraceLost, "trace-lost"},
 };
 
 std::string nameOf(std::span<const Name> names, uint32_t number) {

@@ -70,7 +70,8 @@ class CardCompiler {
       : config_(config), edits_(edits), cgroups_(cgroups), problems_(problems) {}
 
   DesiredCard compile(const CardInfo &card, const CardEntry &entry) {
-    DesiredCard desired{card.index, card.uuid, entry.policy.value, entry.cycle_ns, {}};
+    DesiredCard desired{card.index,     card.uuid, entry.policy.value,
+                        entry.cycle_ns, {},        entry.method};
     if (const CardEdit *edit = edits_.findCard(card.uuid)) desired.policy = edit->policy;
 
     uint32_t sum_tenths = 0;
@@ -80,7 +81,7 @@ class CardCompiler {
     for (const TenantEntry &tenant : config_.tenants) {
       has_default = has_default || tenant.name == "default";
       Resolved resolved = resolve(tenant, card, edits_);
-      checkTenant(tenant, resolved, desired.policy, card);
+      checkTenant(tenant, resolved, desired.policy, entry.method, card);
       if (resolved.guarantee_tenths.value > 0) {
         promises.push_back("\"" + tenant.name + "\" " +
                            tenthsText(resolved.guarantee_tenths.value));
@@ -89,6 +90,8 @@ class CardCompiler {
           line_over = resolved.guarantee_tenths.line;
       }
       desired.tenants.push_back({tenant.name, settings(tenant, resolved)});
+      if (enforcesCeiling(desired.policy, entry.method))
+        desired.tenants.back().settings.ceiling_ppm = resolved.ceiling_tenths.value * kPpmPerTenth;
     }
     if (!has_default) desired.tenants.push_back({"default", {}});
     if (sum_tenths > kTenthsOfWhole)
@@ -108,8 +111,13 @@ class CardCompiler {
     problems_.push_back(std::move(found));
   }
 
+  // An executor holds whoever has used up a ceiling; the module's plan has no words for one yet.
+  static bool enforcesCeiling(uint32_t policy, CardMethod method) {
+    return method == CardMethod::kRm && policy == QGPU_POLICY_BURST_SHARE;
+  }
+
   void checkTenant(const TenantEntry &tenant, const Resolved &resolved, uint32_t policy,
-                   const CardInfo &card) {
+                   CardMethod method, const CardInfo &card) {
     std::string key = "tenant." + tenant.name;
     uint32_t guarantee = resolved.guarantee_tenths.value;
     uint32_t ceiling = resolved.ceiling_tenths.value;
@@ -118,6 +126,8 @@ class CardCompiler {
       problem(ceiling_line, key + ".ceiling",
               "the ceiling " + tenthsText(ceiling) + " is below the guarantee " +
                   tenthsText(guarantee));
+    } else if (enforcesCeiling(policy, method)) {
+      // Any ceiling that is not below the guarantee will do.
     } else if (ceiling < kTenthsOfWhole && policy != QGPU_POLICY_FIXED_SHARE) {
       problem(ceiling_line, key + ".ceiling",
               "a ceiling below 100 % under " + policyName(policy) +

@@ -24,6 +24,7 @@ struct DesiredCard {
   uint32_t policy = QGPU_POLICY_BURST_SHARE;
   uint64_t cycle_ns = 0;               // override, 0 = computed
   std::vector<DesiredTenant> tenants;  // "default" included
+  CardMethod method = CardMethod::kModule;
 };
 
 struct DesiredState {

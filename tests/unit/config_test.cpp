@@ -100,6 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"[card]\nmatch = \"all\"\n",
                 "f:1: card: must be written as [[card]], once for each card"},
         Refusal{"[[card]]\npolicy = \"burst-share\"\n", "f:1: card: has no \"match\""},
+        Refusal{"[[card]]\nmatch = 0\nmethod = \"gates\"\n",
+                "f:3: card.method: is \"gates\", must be module or rm"},
         Refusal{"[[card]]\nmatch = -1\n",
                 "f:2: card.match: must be a card's uuid, its index or \"all\""},
         Refusal{"[[card]]\nmatch = 0\n[[card]]\nmatch = \"0\"\n",

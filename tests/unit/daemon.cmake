@@ -12,9 +12,11 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/kernel_card_test.cpp
       tests/unit/metrics_test.cpp
       tests/unit/policy_test.cpp
+      tests/unit/process_watch_test.cpp
       tests/unit/reconcile_test.cpp
+      tests/unit/rm_card_test.cpp
       tests/unit/state_test.cpp
-    LIBRARIES qgpu_daemon qgpuctl_lib)
+    LIBRARIES qgpu_daemon qgpuctl_lib Threads::Threads)
   target_compile_definitions(daemon_test PRIVATE QGPU_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endif()
 

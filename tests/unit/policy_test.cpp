@@ -123,6 +123,19 @@ TEST(Policy, CeilingIsRefusedWhereItIsNotEnforced) {
   EXPECT_TRUE(computed("[[card]]\nmatch = 0\n[tenant.a]\nceiling = 100\n").problems.empty());
 }
 
+TEST(Policy, AnExecutorEnforcesCeilingsUnderBurstShare) {
+  const std::string rm = "[[card]]\nmatch = 0\nmethod = \"rm\"\n";
+  const std::string tenant = "[tenant.a]\nguarantee = 10\nceiling = 30\n";
+  PolicyOutcome outcome = computed(rm + tenant);
+  ASSERT_TRUE(outcome.problems.empty()) << outcome.problems[0].text();
+  EXPECT_EQ(outcome.state.cards[0].method, CardMethod::kRm);
+  EXPECT_EQ(settingsOf(outcome.state.cards[0], "a").ceiling_ppm, 300'000u);
+  EXPECT_EQ(settingsOf(outcome.state.cards[0], "default").ceiling_ppm, uint32_t{QGPU_PPM});
+  EXPECT_EQ(computed(rm + "policy = \"best-effort\"\n" + tenant).problems.size(), 1u);
+  EXPECT_EQ(computed("[[card]]\nmatch = 0\nmethod = \"module\"\n" + tenant).problems.size(), 1u);
+  EXPECT_EQ(computed(rm + "[tenant.a]\nguarantee = 40\nceiling = 30\n").problems.size(), 1u);
+}
+
 TEST(Policy, FixedShareNeedsAGuaranteeAndItsCeilingIsTheGuarantee) {
   std::string fixed = "[[card]]\nmatch = 0\npolicy = \"fixed-share\"\n[tenant.a]\n";
   EXPECT_EQ(problemOf(fixed),

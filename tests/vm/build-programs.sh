@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# build-programs.sh DIR - build what runs in the guest: qgpud, qgpuctl, qgpu-load (-O1: they wait, and compile sooner) and
-# the test programs of tests/vm/progs, all into DIR/bin.
+# build-programs.sh DIR - build what runs in the guest: qgpud, qgpu-exec, qgpuctl, qgpu-load (-O1: they wait, and compile
+# sooner) and the test programs of tests/vm/progs, all into DIR/bin.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -11,8 +11,8 @@ dir=$(cd "$dir" && pwd)
 
 cmake -S "$top" -B "$dir/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" \
 	-DBUILD_TESTING=OFF
-cmake --build "$dir/build" -j2 --target qgpud qgpuctl qgpu-load
-for name in qgpud qgpuctl qgpu-load; do
+cmake --build "$dir/build" -j2 --target qgpud qgpu-exec qgpuctl qgpu-load
+for name in qgpud qgpu-exec qgpuctl qgpu-load; do
 	found=$(find "$dir/build" -type f -name "$name" -perm -u+x | head -n 1)
 	[ -n "$found" ] || { echo "build-programs.sh: $name was not built" >&2; exit 1; }
 	cp -pu "$found" "$dir/bin/"
