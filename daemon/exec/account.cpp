@@ -6,6 +6,10 @@
 namespace qgpu::exec {
 namespace {
 
+// Slices are exact to this part.
+constexpr uint64_t kSlicePart = 32;
+// Beyond a round of the others, before one that did not run in it is taken to have no work.
+constexpr uint64_t kRoundSlackNs = 500'000;
 // A gap so much longer than a switch takes had nobody waiting in it.
 constexpr uint64_t kGapSlackNs = 150'000;
 
@@ -21,7 +25,7 @@ void Account::forget(uint32_t pid) {
   if (pid == pid_) on_ = false;
 }
 
-const Visitor *Account::visitor(uint32_t pid) const {
+Visitor *Account::visitor(uint32_t pid) {
   const auto it = visitors_.find(pid);
   return it == visitors_.end() ? nullptr : &it->second;
 }
@@ -65,9 +69,40 @@ void Account::lookGap(uint64_t until_ns) {
   if (gap_idle_ && until_ns > params_.gap_ns) look(until_ns - params_.gap_ns, CORE_SEEN_IDLE);
 }
 
+// It gave the rest of its slice away.
+void Account::noteEarly(Visitor &visitor) {
+  const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
+  visitor.early = visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns &&
+                  visitor.disturbed_ns < visitor.last_start_ns;
+  if (!visitor.early || visitor.belief == Belief::kSyncs) return;
+  if (!visitor.tsg || !visitor.tsg->tenant) return;
+  // Busy is who had work at one of the last two observations.
+  core_work(&core_, visitor.tsg, core_.looked_ns, false);
+  core_work(&core_, visitor.tsg, core_.looked_ns, false);
+}
+
+// Who was free to run for a round of all others and did not has no work.
+void Account::noteAbsent(uint64_t now_ns) {
+  uint64_t round_ns = kRoundSlackNs;
+  for (const auto &[pid, visitor] : visitors_)
+    if (visitor.open && visitor.tsg && visitor.tsg->has_work)
+      round_ns += visitor.slice_ns + params_.switch_ns;
+  for (auto &[pid, visitor] : visitors_) {
+    if (!visitor.open || !visitor.tsg || !visitor.tsg->tenant || !visitor.tsg->awake) continue;
+    if (on_ && pid == pid_) continue;
+    const uint64_t since =
+        std::max({visitor.last_start_ns, visitor.last_end_ns, visitor.open_from_ns});
+    const bool alone = on_ && idle_;
+    if (now_ns <= since + (alone ? kRoundSlackNs : round_ns)) continue;
+    core_work(&core_, visitor.tsg, core_.looked_ns, false);
+    core_work(&core_, visitor.tsg, core_.looked_ns, false);
+  }
+}
+
 void Account::start(const Switch &record) {
   if (on_) end({false, pid_, 0, record.time_ns});  // its END was lost
   lookGap(record.time_ns);
+  noteAbsent(record.time_ns);
   if (gap_idle_) look(record.time_ns - params_.gap_ns, CORE_SEEN_SWITCH);
   on_ = true;
   begun_ = idle_ = gap_idle_ = false;
@@ -97,7 +132,10 @@ void Account::end(const Switch &record) {
     if (!begun_ && !idle_) begin(from);
     look(to, CORE_SEEN_SWITCH);
   }
-  if (Visitor *visitor = current()) visitor->last_end_ns = record.time_ns;
+  if (Visitor *visitor = current()) {
+    visitor->last_end_ns = record.time_ns;
+    noteEarly(*visitor);
+  }
   on_ = begun_ = idle_ = gap_idle_ = false;
   end_ns_ = record.time_ns;
 }
@@ -111,6 +149,7 @@ void Account::take(std::span<const Switch> records) {
 }
 
 void Account::upTo(uint64_t now_ns) {
+  noteAbsent(now_ns);
   if (!on_) {
     lookGap(now_ns);
     return;
@@ -121,6 +160,9 @@ void Account::upTo(uint64_t now_ns) {
   if (to <= from) return;
   if (idle_) {
     look(to, CORE_SEEN_IDLE);
+    const Visitor *visitor = current();
+    if (visitor && visitor->tsg && visitor->tsg->tenant)
+      core_work(&core_, visitor->tsg, core_.looked_ns, false);
     return;
   }
   if (!begun_) begin(from);

@@ -6,9 +6,14 @@
 //             |--tail--|------ A computes ------|--save--|--gap--|--tail--|---- B computes ...
 //   core     SWITCH    TSG A                    SWITCH                    TSG B
 //
-// The core is told of the edges themselves, so nothing is sampled. What the trace cannot say: a
-// tenant that is alone holds the engine without records, working or not. Whoever drives this finds
-// out (a preemption makes records only if there is work) and says so with probed().
+// The core is told of the edges themselves, so nothing is sampled. Who has work:
+//   - START: it has.
+//   - END before its slice had run out: it had none at that moment. Whether it has some right after
+//     that (launch-and-sync) or a while later cannot be seen, for others run then. A Belief from
+//     probes decides; without one it is taken at its word and has none until its next START.
+//   - no START for a round of all others: it has none.
+// A tenant that is alone holds the engine without records, working or not. Whoever drives this
+// finds out (a preemption makes records only if there is work) and says so with probed().
 #pragma once
 
 #include <cstdint>
@@ -24,11 +29,24 @@ extern "C" {
 
 namespace qgpu::exec {
 
+// What is thought of one that ends its visits early.
+enum class Belief {
+  kPaced,  // it has nothing to do for a while
+  kSyncs,  // it is back at once
+};
+
 // A TSG as the account knows it. Times are the card's.
 struct Visitor {
   core_tsg *tsg = nullptr;
   uint64_t visits = 0;
   uint64_t last_start_ns = 0, last_end_ns = 0;
+  bool early = false;  // its last visit ended before its slice
+  Belief belief = Belief::kPaced;
+  // Set by who drives this, after every change:
+  bool open = true;           // it may run
+  uint64_t open_from_ns = 0;  // since when
+  uint64_t slice_ns = 0;
+  uint64_t disturbed_ns = 0;  // when it was last taken off on purpose
 };
 
 class Account {
@@ -39,7 +57,7 @@ class Account {
   // What is recorded with this pid is the TSG's. Pids that are not known are nobody's.
   void know(uint32_t pid, core_tsg *tsg);
   void forget(uint32_t pid);
-  const Visitor *visitor(uint32_t pid) const;
+  Visitor *visitor(uint32_t pid);
 
   // Records in the trace's order.
   void take(std::span<const Switch> records);
@@ -62,6 +80,8 @@ class Account {
   void begin(uint64_t at_ns);
   void look(uint64_t at_ns, core_seen seen);
   void lookGap(uint64_t until_ns);
+  void noteEarly(Visitor &visitor);
+  void noteAbsent(uint64_t now_ns);
   Visitor *current();
 
   core &core_;

@@ -18,7 +18,9 @@ namespace {
 constexpr size_t kEventsMax = 1000;
 // At least this between two plans' windows, by tenant that is gated: a window costs two controls.
 constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000, kWindowNs = 50'000'000;
-constexpr uint64_t kLookNs = 10'000'000, kIdleLookNs = 50'000'000;
+// What the core takes for the distance of looks. The trace has every edge, so nothing is sampled:
+// the core may believe what it is told of visits as short as this.
+constexpr uint64_t kLookNs = 1'000'000, kIdleLookNs = 50'000'000;
 // Edges are known to this.
 constexpr uint64_t kEdgeErrorNs = 5'000;
 

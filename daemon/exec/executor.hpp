@@ -73,10 +73,13 @@ class Executor {
   void release(const ProcessId &id, Managed &managed);
   void turnTrace(uint64_t now_ns);
   void infer(uint64_t now_ns);
-  void observeAbsence(uint64_t now_ns);
-  bool probeDue(uint64_t now_ns);
-  void probe(uint64_t now_ns);
+  void tellAccount();
+  bool inOwnWindow(const ManagedTsg &tsg) const;
+  bool preempt(ManagedTsg &tsg, uint64_t now_ns);
+  void probeHolder(uint64_t now_ns);
+  void probeEarly(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);
+  uint64_t nextNs(uint64_t now_ns);
   ManagedTsg *byPid(uint32_t pid);
   uint32_t awake() const;
 
@@ -96,7 +99,7 @@ class Executor {
   std::deque<Event> events_;
   std::vector<Switch> records_;
   uint64_t since_ns_ = 0, started_ticks_ = 0;
-  uint64_t flushed_ns_ = 0, record_ns_ = 0, probed_ns_ = 0, probe_gap_ns_ = 0, read_back_ns_ = 0;
+  uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   uint64_t probed_window_ns_ = 0;
   std::string degraded_;

@@ -2,9 +2,8 @@
 // What the executor does by itself, turn by turn: looks for objects, reads the trace, finds out who
 // has work, lets the core decide, has that enforced.
 //
-// Who has work: a START says yes. No START for longer than a round of all others takes says no, if
-// it was free to run. One that holds the engine alone makes no records; then a preemption tells:
-// with work there is an END and a START, without there is none, and nothing is lost.
+// Who has work the account says by the trace. Where the trace is silent a preemption makes it
+// speak: with work there is an END and a START, without there is none, and nothing is lost.
 #include <linux/qgpu.h>
 
 #include <algorithm>
@@ -21,14 +20,20 @@ constexpr uint64_t kReadBackNs = 1000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
 // Between two probes of a holder that is alone: with work a probe costs it 0.2 ms, without nothing.
 constexpr uint64_t kProbeBusyNs = 400 * kMs, kProbeIdleNs = 100 * kMs, kProbeSoonNs = 20 * kMs;
+// While others are stopped, doubled at each answer that it works.
 constexpr uint64_t kProbeAgainNs = 1 * kMs;
+constexpr unsigned kProbeBackoff = 6;
 // In a window of its own; then not again for so many windows, if it had work.
 constexpr uint64_t kProbeWindowNs = 3 * kMs;
 constexpr unsigned kProbeSkip = 7;
-// Beyond a round of the others, before it is taken to have no work.
-constexpr uint64_t kAbsenceSlackNs = 5 * kMs;
+// Of one that ended early: so long after that at least, at most; and so often.
+constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 12 * kMs;
+constexpr uint64_t kProbeUnsureNs = 50 * kMs, kProbeSureNs = 2000 * kMs;
+// Answers in a row that it was back.
+constexpr unsigned kAnswersSure = 3;
 
-uint64_t jitter(uint64_t ns) {
+// Half to one and a half of it.
+uint64_t jitterOf(uint64_t ns) {
   static std::minstd_rand random{1};
   return ns / 2 + random() % ns;
 }
@@ -137,7 +142,6 @@ void Executor::turnTrace(uint64_t now_ns) {
   account_->take(records_);
   // A flush that failed leaves records for later: nothing is known of now.
   if (out.ok()) account_->upTo(now_ns);
-  flushed_ns_ = now_ns;
   if (trace_->lost() != lost_) {
     report(EventKind::kTraceLost, kNoTenant, 0, "records of the context-switch trace were lost",
            trace_->lost() - lost_);
@@ -160,68 +164,96 @@ void Executor::infer(uint64_t now_ns) {
   }
 }
 
-// Who was free to run for a round of all others and did not has no work.
-void Executor::observeAbsence(uint64_t now_ns) {
-  if (!trace_) return;
-  uint64_t round_ns = 0;
-  for (const auto &tsg : roster_->tsgs())
-    if (!tsg->gated && tsg->core.has_work)
-      round_ns += tsg->sliceUs() * options_.params.slice_unit_ns + options_.params.switch_ns;
+// What the account has to know of every TSG to judge its visits.
+void Executor::tellAccount() {
   for (const auto &tsg : roster_->tsgs()) {
-    const auto pid = static_cast<uint32_t>(tsg->process.pid);
-    if (!tsg->tenant || tsg->gated || !tsg->core.awake || account_->holder() == pid) continue;
-    const Visitor *visitor = account_->visitor(pid);
+    Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
     if (!visitor || visitor->tsg != &tsg->core) continue;
-    const uint64_t since = std::max({visitor->last_start_ns, visitor->last_end_ns, tsg->opened_ns});
-    const uint64_t bound = (account_->holderIdle() ? 0 : round_ns * 5 / 4) + kAbsenceSlackNs;
-    if (now_ns > since + bound) core_work(&core_, &tsg->core, core_.looked_ns, false);
+    visitor->open = !tsg->gated;
+    visitor->open_from_ns = tsg->opened_ns;
+    visitor->slice_ns = tsg->sliceUs() * options_.params.slice_unit_ns;
+    visitor->disturbed_ns = std::max(visitor->disturbed_ns, tsg->gated_ns);
   }
 }
 
 uint32_t Executor::awake() const { return core_.awake_tenants; }
 
-bool Executor::probeDue(uint64_t now_ns) {
-  if (!trace_ || !roster_->enforcing()) return false;
-  ManagedTsg *tsg = byPid(account_->holder());
-  if (!tsg || !tsg->tenant || tsg->gated) return false;
-  const bool own_window =
-      core_.window.kind == CORE_WINDOW_EXCLUSIVE && core_.window.owner == &tsg->tenant->core;
-  if (account_->holderIdle()) {
-    const bool wanted = own_window || tsg->tenant->asked.ceiling_ppm < QGPU_PPM;
-    const uint64_t gap = own_window && tsg->core.has_work ? kProbeAgainNs
-                         : wanted                         ? kProbeSoonNs
-                                                          : kProbeIdleNs;
-    return now_ns > std::max(probed_ns_, record_ns_) + gap;
-  }
-  if (own_window && probed_window_ns_ != core_.window.from_ns &&
-      now_ns > core_.window.from_ns + kProbeWindowNs) {
-    probed_window_ns_ = core_.window.from_ns;
-    if (tsg->probe_skip) {
-      tsg->probe_skip--;
-      return false;
-    }
-    return true;
-  }
-  if (!probe_gap_ns_) probe_gap_ns_ = jitter(kProbeBusyNs);
-  return now_ns > std::max(probed_ns_, record_ns_) + probe_gap_ns_;
+bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
+  return core_.window.kind == CORE_WINDOW_EXCLUSIVE && tsg.tenant &&
+         core_.window.owner == &tsg.tenant->core;
 }
 
-void Executor::probe(uint64_t now_ns) {
-  ManagedTsg *tsg = byPid(account_->holder());
-  const auto pid = account_->holder();
-  probed_ns_ = now_ns;
-  probe_gap_ns_ = 0;
-  if (!tsg || !controls_->preempt(tsg->of, tsg->tsg)) return;
+// Takes the TSG off and reads what the trace says of that. False when nothing can be said.
+bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
+  Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg.process.pid));
+  if (visitor) visitor->disturbed_ns = now_ns;
+  if (!controls_->preempt(tsg.of, tsg.tsg)) return false;
   const uint64_t flush_ns = cardNs();
-  if (!trace_->flush().ok()) return;
+  if (!trace_->flush().ok()) return false;
   records_.clear();
   trace_->read(records_);
-  const bool work =
-      std::any_of(records_.begin(), records_.end(), [&](const Switch &s) { return s.pid == pid; });
+  if (!records_.empty()) record_ns_ = now_ns;
   account_->take(records_);
   account_->upTo(flush_ns);
-  if (account_->holder() == pid) account_->probed(flush_ns, work);
+  return true;
+}
+
+// Does the one that holds the engine by itself have work? Asked when it matters: soon when others
+// are stopped for its sake, once in some of its own windows, now and then for the ledger.
+void Executor::probeHolder(uint64_t now_ns) {
+  const uint32_t pid = account_->holder();
+  ManagedTsg *tsg = byPid(pid);
+  if (!tsg || !tsg->tenant || tsg->gated) return;
+  const uint64_t last_ns = std::max<uint64_t>({probed_ns_, record_ns_, core_.window.from_ns});
+  const bool own_window = inOwnWindow(*tsg);
+  const bool others_wait = std::any_of(roster_->tsgs().begin(), roster_->tsgs().end(),
+                                       [](const auto &t) { return t->gated; });
+  uint64_t gap_ns = jitterOf(kProbeBusyNs);
+  if (account_->holderIdle()) {
+    gap_ns = others_wait ? kProbeAgainNs : kProbeIdleNs;
+    if (tsg->tenant->asked.ceiling_ppm < QGPU_PPM) gap_ns = std::min(gap_ns, kProbeSoonNs);
+  } else if (own_window) {
+    if (probed_window_ns_ == core_.window.from_ns) return;
+    gap_ns = kProbeWindowNs;
+  } else if (others_wait) {
+    gap_ns = kProbeAgainNs << std::min(tsg->busy_answers, kProbeBackoff);
+  }
+  if (now_ns <= last_ns + gap_ns) return;
+  if (own_window && !account_->holderIdle()) {
+    probed_window_ns_ = core_.window.from_ns;
+    if (tsg->probe_skip && tsg->probe_skip--) return;
+  }
+  probed_ns_ = now_ns;
+  const uint64_t visits = account_->visitor(pid)->visits;
+  if (!preempt(*tsg, now_ns) || account_->holder() != pid) return;
+  const bool work = account_->visitor(pid)->visits != visits;
+  account_->probed(cardNs(), work);
+  tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
   tsg->probe_skip = work ? kProbeSkip : 0;
+  if (!work && own_window) account_->visitor(pid)->belief = Belief::kPaced;
+}
+
+// One that ends its visits early: is it back at once? Whoever runs is taken off: if the other has
+// work again by now, it gets the engine.
+void Executor::probeEarly(uint64_t now_ns) {
+  ManagedTsg *holder = byPid(account_->holder());
+  if (!holder || holder->gated || core_.window.owner) return;
+  for (const auto &tsg : roster_->tsgs()) {
+    Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
+    if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
+    if (visitor->last_end_ns > account_->heldFromNs()) continue;
+    const uint64_t gap_ns = visitor->belief == Belief::kSyncs ? kProbeSureNs : kProbeUnsureNs;
+    if (now_ns < tsg->asked_ns + gap_ns || now_ns < visitor->last_end_ns + kProbeEarlyNs ||
+        now_ns > visitor->last_end_ns + kProbeLateNs)
+      continue;
+    tsg->asked_ns = now_ns;
+    const uint64_t visits = visitor->visits;
+    if (!preempt(*holder, now_ns)) return;
+    const bool back = visitor->visits != visits;
+    tsg->back_answers = back ? tsg->back_answers + 1 : 0;
+    visitor->belief = tsg->back_answers >= kAnswersSure ? Belief::kSyncs : Belief::kPaced;
+    return;
+  }
 }
 
 void Executor::turnReadBack(uint64_t now_ns) {
@@ -236,18 +268,31 @@ void Executor::turnReadBack(uint64_t now_ns) {
   }
 }
 
+// When the core has something to decide, or the trace is to be read. The core's grid of samples
+// gets the pace at which the trace is read.
+uint64_t Executor::nextNs(uint64_t now_ns) {
+  const uint64_t sample_ns = core_.params.sample_ns;
+  core_.params.sample_ns = kBusyTurnMaxNs;
+  const uint64_t next = core_next_ns(&core_, now_ns);
+  core_.params.sample_ns = sample_ns;
+  return next;
+}
+
 uint64_t Executor::turn() {
   turnProcesses(monotonicNs());
   turnTrace(cardNs());
-  if (probeDue(cardNs())) probe(cardNs());
-  observeAbsence(cardNs());
+  if (trace_ && roster_->enforcing()) {
+    probeHolder(cardNs());
+    probeEarly(cardNs());
+  }
   uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
   core_pick(&core_, now_ns);
   enforcer_->apply(now_ns);
+  tellAccount();
   turnReadBack(now_ns);
 
   now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
-  const uint64_t next = core_next_ns(&core_, now_ns);
+  const uint64_t next = nextNs(now_ns);
   uint64_t wait = next > now_ns ? next - now_ns : 0;
   const bool close =
       awake() >= 2 || core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();

@@ -42,7 +42,10 @@ struct ManagedTsg {
   uint64_t foreign_ns = 0;               // when somebody else last wrote its slice
   bool quarantined = false;
   uint64_t refused_until_ns = 0;  // no writing before that
-  unsigned probe_skip = 0;        // windows until it is asked again whether it has work
+  // Of the probes whether it has work: windows until the next, answers in a row that it works, that
+  // it was back at once; when that was last asked.
+  unsigned probe_skip = 0, busy_answers = 0, back_answers = 0;
+  uint64_t asked_ns = 0;
 
   uint64_t sliceUs() const { return written_us ? written_us : found_us; }
 };

@@ -56,9 +56,9 @@ class Run {
       sampler.join();
       throw;
     }
-    measured_.end_ns = std::min(measured_.end_ns, nowNs());
     over = true;
     sampler.join();
+    measured_.end_ns = std::min(measured_.end_ns, measured_.samples.back().time_ns);
     account();
     return std::move(measured_);
   }
@@ -120,12 +120,15 @@ class Run {
     }
   }
 
-  // Poisson: who comes while another is served waits in line, and that counts.
+  // Who comes while another is served waits in line, and that counts.
   void arrivals() {
     std::mt19937_64 random(options_.seed);
-    std::exponential_distribution<double> gap(options_.arrivals_per_s);
+    std::exponential_distribution<double> poisson(options_.arrivals_per_s);
+    std::uniform_real_distribution<double> even(0.5 / options_.arrivals_per_s,
+                                                1.5 / options_.arrivals_per_s);
     for (uint64_t due = nowNs(); goesOn();) {
-      due += static_cast<uint64_t>(gap(random) * 1e9);
+      due += static_cast<uint64_t>(
+          1e9 * (options_.spacing == Spacing::kPoisson ? poisson(random) : even(random)));
       if (due > nowNs() + kSpinNs) sleepUntil(due - kSpinNs);
       while (nowNs() < due) {
       }
@@ -176,48 +179,48 @@ class Run {
     }
   }
 
+  void takeSample() { measured_.samples.push_back({nowNs(), card_.workUs(), card_.ended()}); }
+
+  // At the beginning and at the end of what is measured as well.
   void sample(const std::atomic<bool> &over) {
-    uint64_t at = nowNs();
-    uint64_t ended_before = 0;
-    bool begun = false;
-    while (!over) {
-      const uint64_t now = nowNs();
-      if (!begun && now >= measured_.begin_ns) {
-        begun = true;
-        ended_before = card_.ended();
-      }
-      measured_.samples.push_back({now, card_.workUs()});
+    const uint64_t edges[] = {measured_.begin_ns, measured_.begin_ns + options_.measured_ns};
+    for (uint64_t at = nowNs(); !over;) {
+      takeSample();
+      const uint64_t before = at;
       at += options_.sample_ns;
-      uint64_t until = begun || at < measured_.begin_ns ? at : measured_.begin_ns;
-      while (!over && nowNs() < until) sleepUntil(std::min(until, nowNs() + 20'000'000));
+      for (const uint64_t edge : edges)
+        if (edge > before && edge < at) at = edge;
+      while (!over && nowNs() < at) sleepUntil(std::min(at, nowNs() + 20'000'000));
     }
-    kernels_ = begun ? card_.ended() - ended_before : 0;
+    takeSample();
   }
 
-  // Work between begin and end, between the samples that are next to them in a straight line.
-  double workAt(uint64_t ns) const {
+  // What was done until then, between the samples that are next to it in a straight line.
+  CudaSample stateAt(uint64_t ns) const {
     const auto &s = measured_.samples;
     const auto after = std::lower_bound(
         s.begin(), s.end(), ns, [](const CudaSample &a, uint64_t t) { return a.time_ns < t; });
-    if (after == s.end()) return s.empty() ? 0 : s.back().work_us;
-    if (after == s.begin()) return after->work_us;
+    if (after == s.end()) return s.empty() ? CudaSample{} : s.back();
+    if (after == s.begin()) return *after;
     const CudaSample &before = *(after - 1);
-    return before.work_us + (after->work_us - before.work_us) *
-                                static_cast<double>(ns - before.time_ns) /
-                                static_cast<double>(after->time_ns - before.time_ns);
+    const double part = static_cast<double>(ns - before.time_ns) /
+                        static_cast<double>(after->time_ns - before.time_ns);
+    return {ns, before.work_us + (after->work_us - before.work_us) * part,
+            before.kernels +
+                static_cast<uint64_t>(static_cast<double>(after->kernels - before.kernels) * part)};
   }
 
   void account() {
-    measured_.kernels = kernels_;
-    if (measured_.end_ns > measured_.begin_ns)
-      measured_.work_us = workAt(measured_.end_ns) - workAt(measured_.begin_ns);
+    if (measured_.end_ns <= measured_.begin_ns) return;
+    const CudaSample begin = stateAt(measured_.begin_ns), end = stateAt(measured_.end_ns);
+    measured_.work_us = end.work_us - begin.work_us;
+    measured_.kernels = end.kernels - begin.kernels;
   }
 
   const Options &options_;
   const std::atomic<bool> &stop_;
   CudaCard card_;
   double kernel_us_;
-  uint64_t kernels_ = 0;
   CudaMeasured measured_;
 };
 

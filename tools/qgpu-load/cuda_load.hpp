@@ -14,6 +14,7 @@ namespace qgpu {
 struct CudaSample {
   uint64_t time_ns;  // CLOCK_MONOTONIC
   double work_us;    // done since the start of the program
+  uint64_t kernels;  // ended
 };
 
 struct CudaMeasured {

@@ -15,6 +15,9 @@ const std::map<std::string, Preemption> kPreemptions = {
 const std::map<std::string, Shape> kShapes = {
     {"kernels", Shape::kKernels}, {"inference", Shape::kInference}, {"training", Shape::kTraining}};
 
+const std::map<std::string, Spacing> kSpacings = {{"poisson", Spacing::kPoisson},
+                                                  {"even", Spacing::kEven}};
+
 uint64_t toNs(double value, double unit_ns) { return static_cast<uint64_t>(value * unit_ns + 0.5); }
 
 // Numbers in the command line's units.
@@ -33,9 +36,14 @@ CudaUnits addCudaOptions(CLI::App &app, Options &options) {
       ->needs(cuda)
       ->transform(CLI::CheckedTransformer(kShapes, CLI::ignore_case));
   app.add_option("--arrivals", options.arrivals_per_s,
-                 "kernels a second at random instants (Poisson), each waited for")
+                 "kernels a second at random instants, each waited for")
       ->needs(cuda)
       ->check(CLI::Range(0.0, 1e6));
+  app.add_option(
+         "--spacing", options.spacing,
+         "of arrivals: poisson (default), or even: half to one and a half of the mean apart")
+      ->needs(cuda)
+      ->transform(CLI::CheckedTransformer(kSpacings, CLI::ignore_case));
   app.add_option("--loops-per-us", options.loops_per_us,
                  "speed of the card as printed by a run on it alone; without it, measured")
       ->needs(cuda);

@@ -14,6 +14,9 @@ enum class Preemption : uint32_t { kWfi = 0, kCta = 1, kCilp = 2 };
 // time (inference), or with a copy before each and two in flight (training).
 enum class Shape { kKernels, kInference, kTraining };
 
+// Arrivals: independent of each other, or about evenly, half to one and a half of the mean apart.
+enum class Spacing { kPoisson, kEven };
+
 // What the load does, all times in nanoseconds.
 struct Options {
   unsigned card = 0;
@@ -30,6 +33,7 @@ struct Options {
   // With --cuda, a real card.
   bool cuda = false;
   Shape shape = Shape::kKernels;
+  Spacing spacing = Spacing::kPoisson;
   double arrivals_per_s = 0;  // 0 = as fast as they are served
   double loops_per_us = 0;    // speed of the card; 0 = measured
   uint64_t seed = 1;
