@@ -545,9 +545,10 @@ static int evict(struct turn *turn)
 			return err;
 		tsg = tsg_of(turn, status.tsg_id);
 		if (status.tsg_id == HW_NO_ID || (tsg && tsg->in_slot) ||
-		    status.state == HW_ENGINE_IDLE || status.state == HW_ENGINE_EMPTY)
+		    status.state == HW_ENGINE_EMPTY)
 			return 0;
-		if (status.state == HW_ENGINE_RUNNING) {
+		/* Idle between two kernels: the next would begin, whatever the list says. */
+		if (status.state == HW_ENGINE_RUNNING || status.state == HW_ENGINE_IDLE) {
 			count_preempt(turn, tsg);
 			err = ops->preempt(turn->cfg.hw, turn->cfg.engine_index, status.tsg_id,
 					   deadline_ns);
@@ -624,7 +625,6 @@ static int watch_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
 		before_ns = now_ns;
 		hw_wait_ns(&turn->cfg.hw->io, step_ns);
 	}
-	turn->core.seen_awaited = true;
 	if (first)
 		*on_after_ns -= *on_after_ns >> 2; /* it was on already: look earlier next time */
 	else

@@ -359,13 +359,14 @@ enum core_window_kind {
  * @from_ns: when it was decided
  * @gap: a look found the engine idle after somebody had run in it
  * @looks: that found its owner running
+ * @fresh: the chip has had no image of it yet
  */
 struct core_window {
 	enum core_window_kind kind;
 	struct core_tenant *owner;
 	s64 budget_ns, spent_ns;
 	u64 from_ns;
-	bool gap;
+	bool gap, fresh;
 	u32 looks;
 };
 
@@ -393,6 +394,7 @@ struct core_totals {
  *         plan in force is one of the former
  * @stale: the image in the slot is not what the window and the plan say; @let_go: somebody whose
  *         ceiling's period ended is to be in it again
+ * @limited: somebody awake has a budget
  * @planned_at_ns, @trimmed_at_ns: when that was last done
  * @interrupted: the rotation was not alone since the last trim
  * @forgive: the next plan cuts lags to one slice
@@ -400,7 +402,6 @@ struct core_totals {
  * Ledger:
  * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
  * @seen_before: the look before the last saw the same
- * @seen_awaited: turn.c looked until it saw this
  * @tail: somebody outside the image is still computing (set by turn.c): looked at closely
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
  *            how long; @drain_told: that was longer than it may
@@ -429,7 +430,7 @@ struct core {
 	u32 online_count;
 	u64 other_slice_ns;
 	u32 awake_tenants, awake_tsgs;
-	bool dirty, urgent, stale, let_go;
+	bool dirty, urgent, stale, let_go, limited;
 	u64 planned_at_ns, trimmed_at_ns;
 	bool interrupted, forgive;
 
@@ -437,7 +438,7 @@ struct core {
 	enum core_seen seen;
 	struct core_tsg *seen_tsg;
 	struct core_tenant *seen_tenant;
-	bool seen_before, seen_awaited, tail, draining, drain_told;
+	bool seen_before, tail, draining, drain_told;
 	u64 drain_ns;
 	struct core_totals totals;
 	u32 busy_tenants;
@@ -679,6 +680,8 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns);
 bool core_window_used_up(const struct core *core);
+/* The window that is on has no owner, and nothing calls for another. */
+bool core_rests(const struct core *core);
 u64 core_leave_ns(const struct core *core);
 
 /*

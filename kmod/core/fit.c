@@ -25,8 +25,8 @@ static s64 lag_among_members(const struct core *core, const struct core_tenant *
 	u64 entitled_ns = 0;
 
 	if (tenant->sharing)
-		entitled_ns = env_mul_div(core->member_v - tenant->fit_v, tenant->share_ppm,
-					  CORE_PPM);
+		entitled_ns =
+			env_mul_div(core->member_v - tenant->fit_v, tenant->share_ppm, CORE_PPM);
 	return tenant->fit_lag_ns + (s64)entitled_ns - (s64)(tenant->run_ns - tenant->fit_run_ns);
 }
 

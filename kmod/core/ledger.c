@@ -447,23 +447,19 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 		core->drain_ns = 0;
 		core->drain_told = false;
 	}
-	/* A state that was waited for says nothing about the time after it. */
-	if (core->seen_awaited)
-		half_ns = span_ns;
 	charge(core, core->seen, core->seen_tenant, span_ns - half_ns, now_ns);
 	charge(core, seen, tenant, half_ns, now_ns);
 
 	if (core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns)
 		looks_missed(core, span_ns);
 	if (seen != core->seen || tenant != core->seen_tenant) {
-		add_error(core->seen_tenant, span_ns, !core->seen_before || core->seen_awaited);
-		add_error(tenant, span_ns, !core->seen_before || core->seen_awaited);
+		add_error(core->seen_tenant, span_ns, !core->seen_before);
+		add_error(tenant, span_ns, !core->seen_before);
 		core->seen_before = false;
 	} else {
 		core->seen_before = true;
 	}
 	core->looked_ns = now_ns;
-	core->seen_awaited = false;
 	core->seen = seen;
 	core->seen_tsg = tsg;
 	core->seen_tenant = tenant;

@@ -74,10 +74,10 @@ static bool outstays(const struct core *core, u64 now_ns)
 	       now_ns >= core->window.from_ns + (u64)core->window.budget_ns + cost_ns;
 }
 
-/* Whose is what a tenant runs, as far as windows go? */
-static struct core_tenant *server_of(struct core *core, struct core_tenant *tenant)
+/* In whose order does a TSG run in the window that is on? The rotation may have guests. */
+static struct core_tenant *server_of(struct core *core, const struct core_tsg *tsg)
 {
-	return tenant->place == CORE_ROTATES ? &core->rotation : tenant;
+	return core->window.kind == CORE_WINDOW_ROTATION ? &core->rotation : tsg->tenant;
 }
 
 /* Where the rotation inside the window that is on was at @now_ns. */
@@ -105,7 +105,7 @@ static void close_window(struct core *core, u64 now_ns)
 	struct core_tenant *owner = core->window.owner;
 
 	if (core->visit && core_admits(core, core->visit))
-		where_now(core, now_ns, &server_of(core, core->visit->tenant)->phase);
+		where_now(core, now_ns, &server_of(core, core->visit)->phase);
 	if (!owner)
 		return;
 	if (owner->misfit && owner->place == CORE_RANKED)
@@ -241,10 +241,9 @@ static void choose(struct core *core, u64 now_ns)
 	open_window(core, kind, next, now_ns);
 }
 
-/* Does nothing call for another window than the one without an owner that is on? */
-static bool rests(const struct core *core)
+bool core_rests(const struct core *core)
 {
-	if (core->ready.count || core->window.kind != endless(core))
+	if (core->window.owner || core->ready.count || core->window.kind != endless(core))
 		return false;
 	if (!core->online_count)
 		return !servers_wait(core);
@@ -257,11 +256,13 @@ static void pick_window(struct core *core, u64 now_ns)
 
 	core_budget_refill(core, now_ns);
 	update_protecting(core);
-	if (former.owner ? !window_over(core, now_ns) && !interrupts(core, now_ns) : rests(core))
+	if (former.owner ? !window_over(core, now_ns) && !interrupts(core, now_ns) :
+			   core_rests(core))
 		return;
 	close_window(core, now_ns);
 	choose(core, now_ns);
-	core->stale |= former.kind != core->window.kind || former.owner != core->window.owner;
+	core->window.fresh = former.kind != core->window.kind || former.owner != core->window.owner;
+	core->stale |= core->window.fresh;
 }
 
 static void pick_driver(struct core *core, u64 now_ns)
@@ -330,12 +331,14 @@ u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg)
 		   2 * core->params.switch_ns);
 }
 
-/* An online TSG with work, or NULL. */
-static struct core_tsg *online_waits(const struct core *core)
+/* The online TSG that is to begin: the one that runs, or one with work; or NULL. */
+static struct core_tsg *online_first(const struct core *core)
 {
-	struct core_tsg *tsg;
+	struct core_tsg *tsg = core->seen_tsg;
 	u32 i;
 
+	if (core->seen == CORE_SEEN_TSG && tsg && tsg->tenant->place == CORE_BESIDE)
+		return tsg;
 	for (i = 0; i < core->tenant_count && core->online_busy; i++) {
 		if (core->tenants[i]->place != CORE_BESIDE)
 			continue;
@@ -349,25 +352,29 @@ static struct core_tsg *online_waits(const struct core *core)
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 {
 	const struct core_tenant *server = core->window.owner;
-	struct core_tsg *first = NULL;
+	struct core_tsg *first;
 
-	if (!server && core->window.kind == CORE_WINDOW_ROTATION)
-		server = &core->rotation;
-	if (!server || (core->visit && core_admits(core, core->visit))) {
+	if (!core->window.fresh) {
 		where_now(core, now_ns, out);
 		return;
 	}
+	if (!server)
+		server = &core->rotation;
 	*out = server->phase;
+	if (core->window.kind != CORE_WINDOW_ONLINE)
+		return;
 	/* A tail may still be on: online is not to wait for the new owner's as well. */
-	if (core->window.kind == CORE_WINDOW_ONLINE)
-		first = online_waits(core);
-	if (first)
+	first = online_first(core);
+	if (first && first == core->visit)
+		where_now(core, now_ns, out);
+	else if (first)
 		*out = (struct core_phase){ .tsg = first, .slice_ns = first->planned_ns };
 }
 
 void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns)
 {
 	core->stale = false;
+	core->window.fresh = false;
 	if (!first)
 		return;
 	/* A switch comes first, or was half over on average when it was seen. */

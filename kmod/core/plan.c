@@ -507,6 +507,7 @@ static void plan_budgets(struct core *core, u64 now_ns)
 	u32 i;
 
 	scale_of(core, least_ns, &have_ppm, &sum_ppm);
+	core->limited = core_on_clock(core);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		budget_ns = 0;
@@ -524,6 +525,7 @@ static void plan_budgets(struct core *core, u64 now_ns)
 			period_ns = cap_period(core, (u32)ppm);
 			budget_ns = env_mul_div(period_ns, ppm, CORE_PPM);
 		}
+		core->limited |= period_ns && core_tenant_awake(tenant);
 		core_budget_set(core, tenant, budget_ns, period_ns, now_ns);
 	}
 }

@@ -45,17 +45,6 @@ TEST(Ledger, ChargesSwitchingToNobody) {
   EXPECT_EQ(bench.core.totals.idle_ns, 500u);
 }
 
-TEST(Ledger, GivesNoWeightToALookThatWaitedForItsState) {
-  Bench bench;
-  auto &a = bench.add();
-  const uint64_t t = bench.now;
-  look(bench, t, &a);
-  bench.core.seen_awaited = true;
-  look(bench, t + 1000, nullptr);
-  EXPECT_EQ(counters(bench, a).run_ns, 0u);
-  EXPECT_EQ(bench.core.totals.idle_ns, 1000u);
-}
-
 TEST(LedgerProperty, ChargesEverythingOnce) {
   std::mt19937_64 random(seed() + 3);
   for (int round = 0; round < 50; round++) {
