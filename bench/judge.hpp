@@ -165,6 +165,12 @@ class Case {
     forEachWindow(length_ns, [&](double error_pp) { most = std::max(most, error_pp); });
     return most;
   }
+  // The most that it had too little.
+  double mostShortPp(uint64_t length_ns) const {
+    double most = -100;
+    forEachWindow(length_ns, [&](double error_pp) { most = std::max(most, -error_pp); });
+    return most;
+  }
 
  private:
   struct Point {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fakes/seed.hpp"
+#include "quantile.hpp"
 #include "scenario/verdict.hpp"
 
 namespace qgpu::scenario {

@@ -75,8 +75,8 @@ TEST_P(AllSync, KeepTheOrderAndTheWeights) {
 }
 
 const auto inUs = [](const auto &info) { return std::to_string(info.param / kMicro) + "us"; };
-INSTANTIATE_TEST_SUITE_P(Promises, AllSync, ::testing::Values(kMilli, 5 * kMilli, 20 * kMilli),
-                         inUs);
+INSTANTIATE_TEST_SUITE_P(Promises, AllSync,
+                         ::testing::Values(300 * kMicro, kMilli, 5 * kMilli, 20 * kMilli), inUs);
 INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, AllSync, ::testing::Values(100 * kMicro, 300 * kMicro),
                          inUs);
 

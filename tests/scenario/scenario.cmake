@@ -9,7 +9,12 @@ qgpu_add_test(scenario_test
 # What the scheduling rule promises, one file a kind of promise, judged by the strict windows of
 # bench/judge.hpp.
 qgpu_add_test(promises_test
-  SOURCES tests/scenario/promises_saturating_test.cpp tests/scenario/promises_sync_test.cpp
-          tests/scenario/promises_tails_test.cpp tests/scenario/promises_mixes_test.cpp
+  SOURCES tests/scenario/promises_changes_test.cpp tests/scenario/promises_equal_test.cpp
+          tests/scenario/promises_fixed_test.cpp tests/scenario/promises_joiners_test.cpp
+          tests/scenario/promises_mixed_card_test.cpp tests/scenario/promises_mixes_test.cpp
+          tests/scenario/promises_online_test.cpp tests/scenario/promises_saturating_test.cpp
+          tests/scenario/promises_sync_test.cpp tests/scenario/promises_tails_test.cpp
+          tests/scenario/promises_waits_test.cpp bench/policies/trace.cpp
   LIBRARIES qgpu_core qgpu_hw qgpu_chip)
 target_include_directories(promises_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+target_compile_definitions(promises_test PRIVATE QGPU_BENCH_DATA="${PROJECT_SOURCE_DIR}/bench/data")

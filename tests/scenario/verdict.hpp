@@ -62,6 +62,13 @@ class Verdict {
     for (const uint64_t length : lengths) most = std::max(most, party.mostExcessPp(length));
     return most;
   }
+  // Only what it had too little, of delivered time.
+  double mostShortPp(size_t i, double share, const std::vector<uint64_t> &lengths) const {
+    const bench::Case party = caseOf(i, share, bench::Entitled::kByWeight);
+    double most = -100;
+    for (const uint64_t length : lengths) most = std::max(most, party.mostShortPp(length));
+    return most;
+  }
   // The longest time with work and not running.
   uint64_t longestWaitNs(size_t i, const bench::Spans &work) const {
     return bench::starvationNs(record_, i, work, from_ns_, to_ns_);

@@ -84,6 +84,7 @@ class Work {
     if (outstanding_) out.back().to_ns = world_.nowNs();
     return out;
   }
+  bool busy() const { return outstanding_ != 0; }
   const std::vector<uint64_t> &wakes() const { return wakes_; }
   uint64_t completedKernels() const { return channel_.completed(); }
 

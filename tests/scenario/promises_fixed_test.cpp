@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// promises_fixed_test.cpp - guarantee = ceiling: the same part of wall time alone and in company,
+// under fixed-share and for single tenants of a card under burst-share.
+#include "scenario/promise.hpp"
+
+namespace qgpu::scenario {
+namespace {
+
+enum Company { kAlone, kQueued, kSync, kBursts, kPacked };
+
+struct Quota {
+  core_policy policy;
+  uint32_t percent;
+  Company company;  // of seven others; packed: with them and the switching 99 % of the card
+};
+
+std::string nameOf(const Quota &row) {
+  static constexpr const char *kNames[] = {"Alone", "WithQueued", "WithSync", "WithBursts",
+                                           "Packed"};
+  char name[64];
+  std::snprintf(name, sizeof(name), "%s%uPercent%s",
+                row.policy == CORE_FIXED_SHARE ? "FixedShare" : "BurstShare", row.percent,
+                kNames[row.company]);
+  return name;
+}
+
+// @restless: those at 30 % among others that do not use up their windows, or all but those.
+std::vector<Quota> quotas(bool restless) {
+  std::vector<Quota> rows;
+  for (const core_policy policy : {CORE_FIXED_SHARE, CORE_BURST_SHARE})
+    for (const uint32_t percent : {1u, 2u, 5u, 30u})
+      for (const Company company : {kAlone, kQueued, kSync, kBursts, kPacked})
+        if (restless == (percent == 30 && (company == kSync || company == kBursts)))
+          rows.push_back({policy, percent, company});
+  return rows;
+}
+
+// Seven fixed others, five of them at twice the share of the last two.
+void addCompany(World &world, Company company, std::vector<std::unique_ptr<Work>> &works) {
+  if (company == kAlone) return;
+  for (unsigned i = 0; i < 7; i++) {
+    const uint32_t share_ppm = company == kPacked ? 90'000 : i < 5 ? 95'000 : 47'500;
+    Work &work =
+        *works.emplace_back(std::make_unique<Work>(world, world.addTenant(fixedAt(share_ppm))));
+    if (company == kQueued || company == kPacked)
+      work.queued({.duration_ns = kMilli}, 2);
+    else if (company == kSync)
+      work.sync({.duration_ns = (100 + 200 * i) * kMicro}, 30 * kMicro);
+    else
+      work.bursts({.duration_ns = kMilli}, 40 * kMilli, 90 * kMilli, fakes::seed() + i);
+  }
+}
+
+class FixedQuota : public ::testing::TestWithParam<Quota> {};
+
+// Row 4: alone it has no more. Row 12: 1, 2 and 5 % are held to 0.1 pp, so a saturated tenant has
+// more than 97 % of what it deserves.
+TEST_P(FixedQuota, IsTheSameAloneAndInCompany) {
+  QGPU_TRACE_SEED();
+  const Quota &row = GetParam();
+  World world({.policy = row.policy, .seed = fakes::seed()});
+  std::vector<std::unique_ptr<Work>> works;
+  auto &tenant = world.addTenant(fixedAt(row.percent * 10'000));
+  tenant.saturate({.duration_ns = kMilli}, 2);
+  addCompany(world, row.company, works);
+  world.start();
+  const Verdict verdict = watch(world, kSecond, 15 * kSecond);
+  const double share = row.percent / 100.0;
+  const double ten = verdict.worstWallPp(tenant.index, share, {10 * kSecond});
+  const double one = verdict.mostWallExcessPp(tenant.index, share, {kSecond});
+  const double tenth = verdict.worstWallPp(tenant.index, share, {100 * kMilli});
+  std::printf(
+      "%s: %.3f %%, worst 10 s off by %.3f pp, most in 1 s %+.3f pp, worst 100 ms %.2f pp\n",
+      nameOf(row).c_str(), verdict.wallPercent(tenant.index), ten, one, tenth);
+  EXPECT_LE(ten, 0.1);
+  // Its window may be anywhere in its period where the others' leave no other place: a budget.
+  const double budget = static_cast<double>(tenant.core.budget_ns) / 1e9 * 100;
+  EXPECT_LE(one, row.company == kPacked ? std::max(0.5, budget + 0.05) : 0.5);
+  if (row.percent == 30) {
+    EXPECT_LE(tenth, row.company == kPacked ? 10 * budget + 0.1 : 2);
+  }
+  // Row 11: it runs once in each of its periods.
+  EXPECT_LE(verdict.longestGapNs(tenant.index), 2 * tenant.core.period_ns);
+}
+
+const auto quotaName = [](const auto &info) { return nameOf(info.param); };
+INSTANTIATE_TEST_SUITE_P(Promises, FixedQuota, ::testing::ValuesIn(quotas(false)), quotaName);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, FixedQuota, ::testing::ValuesIn(quotas(true)),
+                         quotaName);
+
+// Row 4: which policy is in force says whether a lone tenant may use all of the card.
+TEST(FixedPromise, Row4_ThePolicySaysWhetherALoneTenantIsHeld) {
+  for (const auto &[policy, low, high] :
+       {std::tuple{CORE_FIXED_SHARE, 49.8, 50.1}, std::tuple{CORE_BURST_SHARE, 99.0, 100.1},
+        std::tuple{CORE_BEST_EFFORT, 99.0, 100.1}}) {
+    World world({.policy = policy});
+    auto &a = world.addTenant({.guarantee_ppm = 500'000});
+    a.saturate({.duration_ns = kMilli});
+    world.start();
+    const Verdict verdict = watch(world, kSecond, 10 * kSecond);
+    EXPECT_GE(verdict.wallPercent(a.index), low) << policy;
+    EXPECT_LE(verdict.wallPercent(a.index), high) << policy;
+  }
+}
+
+// Row 13: what runs is the tenant, with all its TSGs: kernels of one wait for those of the other,
+// in turns, and both sides of the tenant go on whenever it may run.
+class Dependencies : public ::testing::TestWithParam<core_policy> {};
+
+TEST_P(Dependencies, Row13_BetweenTsgsOfATenantNeverBlock) {
+  World world({.policy = GetParam()});
+  auto &a = world.addTenant({.guarantee_ppm = 300'000, .tsgs = 2});
+  auto &b = world.addTenant({.guarantee_ppm = 600'000});
+  Work ping(world, a, 0), pong(world, a, 1);
+  const fakes::Kernel kernel = {.duration_ns = 200 * kMicro};
+  ping.onDone([&] { pong.launch(kernel); });
+  pong.onDone([&] { ping.launch(kernel); });
+  ping.launch(kernel);
+  b.saturate({.duration_ns = kMilli});
+  world.start();
+  const uint64_t before = ping.completedKernels();
+  const Verdict verdict = watch(world, kSecond, 10 * kSecond);
+  EXPECT_GT(ping.completedKernels(), before + 100);
+  EXPECT_LE(verdict.longestGapNs(a.index), 100 * kMilli);
+  EXPECT_LE(verdict.wallPercent(a.index), 31);
+}
+
+// The switch after each of its kernels, to its other TSG, is its own time to lose.
+class CostOfDependencies : public ::testing::TestWithParam<core_policy> {};
+
+TEST_P(CostOfDependencies, IsTheTenantsOwn) {
+  World world({.policy = GetParam()});
+  auto &a = world.addTenant({.guarantee_ppm = 300'000, .tsgs = 2});
+  auto &b = world.addTenant({.guarantee_ppm = 600'000});
+  Work ping(world, a, 0), pong(world, a, 1);
+  const fakes::Kernel kernel = {.duration_ns = 200 * kMicro};
+  ping.onDone([&] { pong.launch(kernel); });
+  pong.onDone([&] { ping.launch(kernel); });
+  ping.launch(kernel);
+  b.saturate({.duration_ns = kMilli});
+  world.start();
+  const Verdict verdict = watch(world, kSecond, 10 * kSecond);
+  EXPECT_GE(verdict.wallPercent(b.index), 59.5);
+}
+
+const auto policyName = [](const auto &info) {
+  return info.param == CORE_FIXED_SHARE ? "FixedShare" : "BurstShare";
+};
+INSTANTIATE_TEST_SUITE_P(Promises, Dependencies,
+                         ::testing::Values(CORE_FIXED_SHARE, CORE_BURST_SHARE), policyName);
+INSTANTIATE_TEST_SUITE_P(Promises, CostOfDependencies, ::testing::Values(CORE_FIXED_SHARE),
+                         policyName);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, CostOfDependencies, ::testing::Values(CORE_BURST_SHARE),
+                         policyName);
+
+// A ceiling under burst-share, of wall time, alone and among others that leave it more.
+struct Ceiling {
+  uint32_t percent;
+  bool company;
+};
+class CeilingUnderBurst : public ::testing::TestWithParam<Ceiling> {};
+
+TEST_P(CeilingUnderBurst, IsNotPassed) {
+  const Ceiling &row = GetParam();
+  World world;
+  auto &a = world.addTenant(
+      {.weight = 900, .guarantee_ppm = 10'000, .ceiling_ppm = row.percent * 10'000});
+  a.saturate({.duration_ns = kMilli});
+  if (row.company) world.addTenant({.weight = 100}).saturate({.duration_ns = kMilli});
+  world.start();
+  const Verdict verdict = watch(world, kSecond, 12 * kSecond);
+  std::printf("ceiling %u %%%s: %.3f %%\n", row.percent, row.company ? " in company" : "",
+              verdict.wallPercent(a.index));
+  EXPECT_LE(verdict.mostWallExcessPp(a.index, row.percent / 100.0, {10 * kSecond}), 0.1);
+  EXPECT_LE(verdict.mostWallExcessPp(a.index, row.percent / 100.0, {kSecond}), 0.5);
+  EXPECT_GE(verdict.wallPercent(a.index), 0.97 * row.percent);
+  if (row.company) {
+    EXPECT_GE(verdict.wallPercent(1), 0.97 * (100 - row.percent));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Promises, CeilingUnderBurst,
+                         ::testing::Values(Ceiling{5, false}, Ceiling{40, false},
+                                           Ceiling{80, false}, Ceiling{5, true}, Ceiling{40, true},
+                                           Ceiling{80, true}),
+                         [](const auto &info) {
+                           return std::to_string(info.param.percent) + "Percent" +
+                                  (info.param.company ? "InCompany" : "Alone");
+                         });
+
+}  // namespace
+}  // namespace qgpu::scenario

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// promises_online_test.cpp - tenants of class online: how long they wait beside one and many
+// others, what they leave to those, and what offline tenants keep.
+#include "policies/trace.hpp"
+#include "scenario/promise.hpp"
+
+namespace qgpu::scenario {
+namespace {
+
+// wake_within of class online by default is max(0.5 ms, 200 us + 2*s); the slice of the one other
+// in its window is what of it is left for it.
+constexpr uint64_t kWakeNs = 500 * kMicro, kSliceNs = kWakeNs - 2 * kSwitchNs;
+constexpr uint64_t kWaitNs = kSliceNs + 2 * kSwitchNs + 10 * kMicro;
+constexpr fakes::Kernel kRequest = {.duration_ns = 300 * kMicro};
+
+struct Others {
+  const char *name;
+  unsigned count;
+  core_class class_;
+  uint64_t tail_ns;  // their kernels, where they cannot be cut; 0 = they can
+};
+
+// One online tenant (index 0) and others that always want the card.
+class Online : public ::testing::TestWithParam<Others> {
+ protected:
+  Online() : world_({.seed = fakes::seed()}) {
+    // Beside normal tenants it keeps within its share only if that is large enough.
+    const uint32_t guarantee_ppm = GetParam().class_ == CORE_NORMAL ? 250'000 : 0;
+    online_ = &world_.addTenant({.guarantee_ppm = guarantee_ppm, .class_ = CORE_ONLINE});
+    work_ = std::make_unique<Work>(world_, *online_);
+    for (unsigned i = 0; i < GetParam().count; i++)
+      world_.addTenant({.class_ = GetParam().class_})
+          .saturate(GetParam().tail_ns ? fakes::Kernel{GetParam().tail_ns, CHIP_WFI}
+                                       : fakes::Kernel{kMilli},
+                    2);
+  }
+  Verdict run(uint64_t watch_ns) {
+    world_.start();
+    from_ns_ = world_.nowNs() + kSecond;
+    return watch(world_, kSecond, watch_ns);
+  }
+  void expectShortWaits(const Verdict &verdict) {
+    std::vector<double> waits =
+        bench::waits(verdict.ran(0), work_->wakes(), from_ns_, world_.nowNs());
+    const double p99 = bench::quantile(waits, 0.99), longest = bench::quantile(waits, 1);
+    std::printf("%zu wakes: P50 %.0f P99 %.0f max %.0f us (bound %.0f)\n", waits.size(),
+                bench::quantile(waits, 0.5) / 1e3, p99 / 1e3, longest / 1e3,
+                static_cast<double>(kWaitNs + GetParam().tail_ns) / 1e3);
+    EXPECT_GT(waits.size(), 100u);
+    EXPECT_LE(p99, static_cast<double>(kWaitNs + GetParam().tail_ns));
+  }
+  // Percent of what the online tenant leaves.
+  double othersPercent(const Verdict &verdict) const {
+    return 100 * (verdict.delivered() - verdict.wallPercent(0)) / (100 - verdict.wallPercent(0));
+  }
+  // Their part of what they have together, each within half a point over ten seconds.
+  void expectEqualOthers(const Verdict &verdict) {
+    double all = 0;
+    for (unsigned i = 1; i <= GetParam().count; i++) all += verdict.wallPercent(i);
+    for (unsigned i = 1; i <= GetParam().count; i++)
+      EXPECT_NEAR(100 * verdict.wallPercent(i) / all, 100.0 / GetParam().count, 0.5) << i;
+  }
+
+  World world_;
+  WorldTenant *online_;
+  std::unique_ptr<Work> work_;
+  uint64_t from_ns_ = 0;
+};
+
+TEST_P(Online, WaitsNoLongerThanItsBoundAtTwoHundredArrivalsASecond) {
+  QGPU_TRACE_SEED();
+  work_->poisson(kRequest, 200, fakes::seed());
+  const Verdict verdict = run(10 * kSecond);
+  expectShortWaits(verdict);
+  std::printf("others have %.2f %% of what it leaves\n", othersPercent(verdict));
+  if (GetParam().tail_ns == 0) {
+    EXPECT_GE(othersPercent(verdict), 95);
+  }
+  expectEqualOthers(verdict);
+}
+
+TEST_P(Online, WaitsNoLongerInTheGapsOfLaunchAndSync) {
+  QGPU_TRACE_SEED();
+  // Within a guarantee of 25 % beside normal tenants: 300 us of 1.5 ms.
+  work_->sync(kRequest, GetParam().class_ == CORE_NORMAL ? 1200 * kMicro : 50 * kMicro);
+  expectShortWaits(run(4 * kSecond));
+}
+
+TEST_P(Online, CostsOthersNearlyNothingWhileItSleeps) {
+  QGPU_TRACE_SEED();
+  const Verdict verdict = run(10 * kSecond);
+  std::printf("others have %.2f %%\n", verdict.delivered());
+  EXPECT_GE(verdict.delivered(), 99);
+  expectEqualOthers(verdict);
+}
+
+// Requests to a language model as they really came, ten times as fast; each is a prefill and then
+// decode steps, launched one after the other.
+TEST_P(Online, WaitsNoLongerWithRealArrivals) {
+  QGPU_TRACE_SEED();
+  const std::vector<bench::Request> trace =
+      bench::readTrace(QGPU_BENCH_DATA "/azure-llm-2023-code-excerpt.csv");
+  std::vector<uint64_t> at_ns;
+  for (const bench::Request &request : trace) at_ns.push_back(request.at_ns / 10);
+  work_->arrivals(kRequest, at_ns);
+  expectShortWaits(run(8 * kSecond));
+}
+
+const auto byName = [](const auto &info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Promises, Online,
+                         ::testing::Values(Others{"1Offline", 1, CORE_OFFLINE, 0},
+                                           Others{"3Offline", 3, CORE_OFFLINE, 0},
+                                           Others{"8Offline", 8, CORE_OFFLINE, 0},
+                                           Others{"60Offline", 60, CORE_OFFLINE, 0},
+                                           Others{"1Normal", 1, CORE_NORMAL, 0},
+                                           Others{"3Normal", 3, CORE_NORMAL, 0},
+                                           Others{"8Normal", 8, CORE_NORMAL, 0},
+                                           Others{"60Normal", 60, CORE_NORMAL, 0}),
+                         byName);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, Online,
+                         ::testing::Values(Others{"3OfflineUncuttable", 3, CORE_OFFLINE,
+                                                  5 * kMilli}),
+                         byName);
+
+// Row 19: while an online tenant is busy, offline ones have their guarantee and nothing else, in
+// every second.
+class OfflineFloor : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(OfflineFloor, Row19_IsAllThatOfflineTenantsGet) {
+  World world;
+  auto &online = world.addTenant({.class_ = CORE_ONLINE});
+  auto &offline = world.addTenant({.guarantee_ppm = GetParam() * 10'000, .class_ = CORE_OFFLINE});
+  online.saturate({.duration_ns = kMilli});
+  offline.saturate({.duration_ns = kMilli});
+  world.start();
+  const Verdict verdict = watch(world, kSecond, 10 * kSecond);
+  std::printf("floor %u %%: %.3f %%\n", GetParam(), verdict.percent(offline.index));
+  EXPECT_LE(verdict.worstPp(offline.index, GetParam() / 100.0, about(kSecond)),
+            GetParam() ? 1 : 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(Promises, OfflineFloor, ::testing::Values(0u, 5u, 20u));
+
+// At guarantee 0 an offline tenant leaves after 5 ms of uninterrupted online work and is back as
+// soon as the online tenant has none.
+TEST(OnlinePromise, OfflineLeavesAfterFiveMsAndIsBackAtOnce) {
+  World world;
+  auto &online = world.addTenant({.class_ = CORE_ONLINE});
+  auto &offline = world.addTenant({.class_ = CORE_OFFLINE});
+  offline.saturate({.duration_ns = kMilli});
+  Work work(world, online);
+  world.start();
+  world.runFor(kSecond);
+  for (int i = 0; i < 20; i++) {
+    world.runFor(17 * kMilli + static_cast<uint64_t>(i) * 300 * kMicro);
+    const uint64_t woken = world.nowNs();
+    for (int k = 0; k < 50; k++) work.launch({.duration_ns = kMilli});
+    while (work.busy()) world.runFor(100 * kMicro);
+    const uint64_t slept = work.spans().back().to_ns;
+    world.runFor(5 * kMilli);
+    const Record record = world.record();
+    EXPECT_LE(record.run(offline.index, woken + 8 * kMilli, slept), 10 * kMicro) << i;
+    // A look finds it asleep, and the other is put on.
+    EXPECT_GE(record.run(offline.index, slept, slept + 5 * kMilli), 3 * kMilli) << i;
+  }
+}
+
+// Row 75: weights apply inside the class online.
+TEST(OnlinePromise, Row75_SeveralShareByWeight) {
+  World world;
+  auto &a = world.addTenant({.weight = 200, .class_ = CORE_ONLINE});
+  auto &b = world.addTenant({.weight = 100, .class_ = CORE_ONLINE});
+  auto &c = world.addTenant({.guarantee_ppm = 100'000, .class_ = CORE_OFFLINE});
+  for (auto *t : {&a, &b, &c}) t->saturate({.duration_ns = kMilli});
+  world.start();
+  const Verdict verdict = watch(world, kSecond, 10 * kSecond);
+  EXPECT_NEAR(verdict.percent(a.index), 60, 0.5);
+  EXPECT_NEAR(verdict.percent(b.index), 30, 0.5);
+  EXPECT_NEAR(verdict.percent(c.index), 10, 0.5);
+}
+
+}  // namespace
+}  // namespace qgpu::scenario
