@@ -38,14 +38,35 @@ Enforcer::Enforcer(core &core, Roster &roster, Controls &controls, const CardPar
 
 // Whoever has no work is left open: when it gets some the trace shows it.
 bool Enforcer::shouldBeClosed(const ManagedTsg &tsg) const {
-  return roster_.enforcing() && tsg.tenant && tsg.core.has_work && !core_admits(&core_, &tsg.core);
+  if (!roster_.enforcing() || !tsg.tenant || !tsg.core.has_work) return false;
+  return !core_admits(&core_, &tsg.core) || tsg.skipped_window_ns == core_.window.from_ns;
+}
+
+// A window of the rotation that is shorter than a round: who is furthest behind is due in it. The
+// driver cannot be told with whom to go on, and without this it would be the same one every time.
+void Enforcer::chooseMembers() {
+  if (chosen_window_ns_ == core_.window.from_ns) return;
+  chosen_window_ns_ = core_.window.from_ns;
+  if (core_.window.kind != CORE_WINDOW_ROTATION || core_.window.owner != &core_.rotation) return;
+  std::vector<ManagedTsg *> members;
+  for (const auto &tsg : roster_.tsgs())
+    if (tsg->tenant && tsg->core.has_work && core_admits(&core_, &tsg->core))
+      members.push_back(tsg.get());
+  std::stable_sort(members.begin(), members.end(), [&](const ManagedTsg *a, const ManagedTsg *b) {
+    return core_lag_ns(&core_, &a->tenant->core) > core_lag_ns(&core_, &b->tenant->core);
+  });
+  int64_t left_ns = core_.window.budget_ns;
+  for (ManagedTsg *tsg : members) {
+    if (left_ns <= 0) tsg->skipped_window_ns = core_.window.from_ns;
+    left_ns -= static_cast<int64_t>(core_slice_ns(&core_, &tsg->core));
+  }
 }
 
 uint64_t Enforcer::wantedUs(const ManagedTsg &tsg) const {
   if (!roster_.enforcing() || !tsg.tenant) return tsg.found_us;
   // Who sleeps keeps what it has until it wakes.
   if (!tsg.core.awake || !tsg.core.planned_ns) return tsg.sliceUs();
-  return std::max<uint64_t>(params_.sliceUs(tsg.core.planned_ns), 1);
+  return std::max<uint64_t>(params_.sliceUs(core_slice_ns(&core_, &tsg.core)), 1);
 }
 
 void Enforcer::refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns) {
@@ -112,6 +133,7 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
 }
 
 void Enforcer::apply(uint64_t now_ns) {
+  chooseMembers();
   std::vector<ManagedTsg *> opening, closing;
   for (const auto &tsg : roster_.tsgs()) {
     const bool close = shouldBeClosed(*tsg);
@@ -128,6 +150,16 @@ void Enforcer::apply(uint64_t now_ns) {
   }
   close(closing, now_ns);
   core_taken(&core_, now_ns, nullptr, 0);
+}
+
+std::vector<ManagedTsg *> Enforcer::holdOthers(const ManagedTsg &one, uint64_t now_ns) {
+  std::vector<ManagedTsg *> others, held;
+  for (const auto &tsg : roster_.tsgs())
+    if (tsg.get() != &one && tsg->tenant && !tsg->gated) others.push_back(tsg.get());
+  close(others, now_ns);
+  for (ManagedTsg *tsg : others)
+    if (tsg->gated) held.push_back(tsg);
+  return held;
 }
 
 void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {

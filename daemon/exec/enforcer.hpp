@@ -28,6 +28,9 @@ class Enforcer {
            std::string gates_path, Report report);
 
   void apply(uint64_t now_ns);
+  // Stops all others for a moment; letGo() what it returns.
+  std::vector<ManagedTsg *> holdOthers(const ManagedTsg &one, uint64_t now_ns);
+  void letGo(const std::vector<ManagedTsg *> &held, uint64_t now_ns) { open(held, now_ns); }
   // Returns the processes some of whose objects are gone.
   std::vector<ProcessId> readBack(uint64_t now_ns);
   // Before a TSG is removed from the roster or given up: as found, and out of the gates file.
@@ -40,6 +43,7 @@ class Enforcer {
 
  private:
   bool shouldBeClosed(const ManagedTsg &tsg) const;
+  void chooseMembers();
   uint64_t wantedUs(const ManagedTsg &tsg) const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
   void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
@@ -56,6 +60,7 @@ class Enforcer {
   Report report_;
   std::vector<GateEntry> gates_;  // as in the file
   uint64_t window_changes_ = 0;
+  uint64_t chosen_window_ns_ = 0;  // the window of the rotation that members were chosen for
 };
 
 }  // namespace qgpu::exec

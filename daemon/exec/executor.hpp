@@ -76,7 +76,10 @@ class Executor {
   void tellAccount();
   bool inOwnWindow(const ManagedTsg &tsg) const;
   bool preempt(ManagedTsg &tsg, uint64_t now_ns);
+  bool readTrace(uint64_t now_ns);
+  bool isBack(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns);
   void probeHolder(uint64_t now_ns);
+  uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
   void probeEarly(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);
   uint64_t nextNs(uint64_t now_ns);
@@ -102,6 +105,7 @@ class Executor {
   uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   uint64_t probed_window_ns_ = 0;
+  uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
   std::string degraded_;
 };
 

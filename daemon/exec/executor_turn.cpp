@@ -27,8 +27,8 @@ constexpr unsigned kProbeBackoff = 6;
 constexpr uint64_t kProbeWindowNs = 3 * kMs;
 constexpr unsigned kProbeSkip = 7;
 // Of one that ended early: so long after that at least, at most; and so often.
-constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 12 * kMs;
-constexpr uint64_t kProbeUnsureNs = 50 * kMs, kProbeSureNs = 2000 * kMs;
+constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 1'500'000;
+constexpr uint64_t kProbeUnsureNs = 10 * kMs, kProbeSureNs = 1000 * kMs;
 // Answers in a row that it was back.
 constexpr unsigned kAnswersSure = 3;
 
@@ -187,7 +187,10 @@ bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
 bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
   Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg.process.pid));
   if (visitor) visitor->disturbed_ns = now_ns;
-  if (!controls_->preempt(tsg.of, tsg.tsg)) return false;
+  return controls_->preempt(tsg.of, tsg.tsg) && readTrace(now_ns);
+}
+
+bool Executor::readTrace(uint64_t now_ns) {
   const uint64_t flush_ns = cardNs();
   if (!trace_->flush().ok()) return false;
   records_.clear();
@@ -233,23 +236,46 @@ void Executor::probeHolder(uint64_t now_ns) {
   if (!work && own_window) account_->visitor(pid)->belief = Belief::kPaced;
 }
 
-// One that ends its visits early: is it back at once? Whoever runs is taken off: if the other has
-// work again by now, it gets the engine.
+// When one that ends its visits early may be asked again whether it is back at once.
+uint64_t Executor::askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const {
+  const bool sure = visitor.belief == Belief::kSyncs || !tsg.back_answers;
+  return tsg.asked_ns ? tsg.asked_ns + (sure ? kProbeSureNs : kProbeUnsureNs) : 0;
+}
+
+// All others are stopped for a moment, soon after it has ended early: if it has work again by then,
+// it gets the engine.
+bool Executor::isBack(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns) {
+  const uint64_t visits = visitor.visits;
+  const auto held = enforcer_->holdOthers(tsg, now_ns);
+  for (const ManagedTsg *other : held)
+    if (Visitor *v = account_->visitor(static_cast<uint32_t>(other->process.pid)))
+      v->disturbed_ns = now_ns;
+  (void)readTrace(now_ns);
+  enforcer_->letGo(held, cardNs());
+  return visitor.visits != visits;
+}
+
 void Executor::probeEarly(uint64_t now_ns) {
   ManagedTsg *holder = byPid(account_->holder());
+  ask_at_ns_ = UINT64_MAX;
   if (!holder || holder->gated || core_.window.owner) return;
   for (const auto &tsg : roster_->tsgs()) {
     Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
     if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
     if (visitor->last_end_ns > account_->heldFromNs()) continue;
-    const uint64_t gap_ns = visitor->belief == Belief::kSyncs ? kProbeSureNs : kProbeUnsureNs;
-    if (now_ns < tsg->asked_ns + gap_ns || now_ns < visitor->last_end_ns + kProbeEarlyNs ||
-        now_ns > visitor->last_end_ns + kProbeLateNs)
+    const uint64_t from_ns = askFromNs(*tsg, *visitor);
+    if (now_ns < from_ns) continue;
+    if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
+        now_ns > visitor->last_end_ns + kProbeLateNs) {
+      // Its next visit comes when the holder's slice is over, and is about as long as the last.
+      const uint64_t next_end_ns =
+          account_->heldFromNs() + holder->sliceUs() * options_.params.slice_unit_ns +
+          options_.params.switch_ns + visitor->last_end_ns - visitor->last_start_ns;
+      ask_at_ns_ = std::min(ask_at_ns_, next_end_ns + (kProbeEarlyNs + kProbeLateNs) / 2);
       continue;
+    }
     tsg->asked_ns = now_ns;
-    const uint64_t visits = visitor->visits;
-    if (!preempt(*holder, now_ns)) return;
-    const bool back = visitor->visits != visits;
+    const bool back = isBack(*tsg, *visitor, now_ns);
     tsg->back_answers = back ? tsg->back_answers + 1 : 0;
     visitor->belief = tsg->back_answers >= kAnswersSure ? Belief::kSyncs : Belief::kPaced;
     return;
@@ -297,6 +323,7 @@ uint64_t Executor::turn() {
   const bool close =
       awake() >= 2 || core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();
   wait = std::min(wait, close ? kBusyTurnMaxNs : kTurnMaxNs);
+  if (ask_at_ns_ > now_ns) wait = std::min(wait, ask_at_ns_ - now_ns);
   const uint64_t mono_ns = monotonicNs();
   for (const auto &[id, managed] : processes_) {
     const uint64_t step = managed.process->nextStepNs();
