@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * next.c - when to look again: the ledger's samples, ends of windows and budgets, refills, plans.
+ * Asked by turn.c at the end of a turn. Changes nothing but the grid of samples.
+ */
+#include "core/core.h"
+
+static u64 random_below(struct core *core, u64 limit)
+{
+	/* xorshift64*: looks only have to be unlike the tenants' own periods. */
+	core->rng ^= core->rng >> 12;
+	core->rng ^= core->rng << 25;
+	core->rng ^= core->rng >> 27;
+	return ((core->rng * 0x2545f4914f6cdd1dull) >> 32) * limit >> 32;
+}
+
+static u64 next_look(struct core *core, u64 now_ns)
+{
+	/* The gaps of whoever has a budget are found by sampling, also when it is alone. */
+	bool fine = core->awake_tenants >= 2 || core->tail ||
+		    core->window.kind == CORE_WINDOW_EXCLUSIVE ||
+		    (core->awake_tenants && core->limited);
+	u64 cell_ns = fine ? core->params.sample_ns : core->params.idle_look_ns;
+
+	if (now_ns < core->look_at_ns && core->look_at_ns <= now_ns + 2 * cell_ns)
+		return core->look_at_ns;
+	core->look_cell_ns += cell_ns;
+	/* Looks were missed, or the grid became finer. */
+	if (core->look_cell_ns + cell_ns <= now_ns || core->look_cell_ns > now_ns + cell_ns)
+		core->look_cell_ns = now_ns;
+	core->look_at_ns = core->look_cell_ns + random_below(core, cell_ns);
+	if (core->look_at_ns <= now_ns)
+		core->look_at_ns = now_ns + 1;
+	return core->look_at_ns;
+}
+
+/* When the owner will have used its budget, if it runs on. */
+static u64 window_end(const struct core *core, u64 now_ns)
+{
+	const struct core_window *window = &core->window;
+	bool runs = core->seen_tenant && core_owns_window(core, core->seen_tenant);
+	u64 from_ns = runs ? core->looked_ns : now_ns;
+
+	if (!core_tenant_busy(window->owner) || core_window_used_up(core))
+		return now_ns;
+	return from_ns + (u64)(window->budget_ns - window->spent_ns);
+}
+
+/* When whoever runs will have used what its ceiling allows. */
+static u64 ceiling_end(const struct core *core)
+{
+	const struct core_tenant *tenant = core->seen_tenant;
+
+	if (!tenant || !tenant->capped || tenant->heap == CORE_HEAP_WAITING)
+		return U64_MAX;
+	return core->looked_ns + (u64)max(tenant->left_ns, 0ll);
+}
+
+/* When an owner on the clock has to begin. */
+static u64 pressed_from(const struct core *core)
+{
+	const struct core_tenant *tenant = core->window.owner;
+	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns;
+
+	if (tenant && tenant->place == CORE_CLOCKED) {
+		if (core->window.kind != CORE_WINDOW_ONLINE)
+			return U64_MAX;
+	} else if (core->ready.count) {
+		tenant = core->ready.at[0];
+	} else {
+		return U64_MAX;
+	}
+	cost_ns += (u64)max(tenant->left_ns, 0ll);
+	return tenant->deadline_ns > cost_ns ? tenant->deadline_ns - cost_ns : 0;
+}
+
+/* An owner without work holds its window for 2 * s + p. */
+static bool owner_holds(const struct core *core)
+{
+	const struct core_tsg *tsg;
+
+	for (tsg = core->window.owner->tsgs; tsg; tsg = tsg->next)
+		if (tsg->loud)
+			return false;
+	return true;
+}
+
+bool core_samples(const struct core *core, u64 now_ns)
+{
+	return core->window.kind != CORE_WINDOW_EXCLUSIVE || now_ns >= core->look_at_ns ||
+	       core->seen != CORE_SEEN_IDLE || window_end(core, now_ns) <= now_ns;
+}
+
+/* When something is due that is no sample. */
+static u64 next_event(const struct core *core, u64 now_ns)
+{
+	u64 next_ns = min(ceiling_end(core), pressed_from(core));
+
+	/* Somebody got work while the last window was being carried out. */
+	if (!core->window.owner && core->policy != CORE_BEST_EFFORT && !core_rests(core))
+		return now_ns;
+	if (core->dirty)
+		next_ns = min(next_ns, core_plan_from_ns(core));
+	if (core->window.owner)
+		next_ns = min(next_ns, window_end(core, now_ns));
+	if (core->waiting.count)
+		next_ns = min(next_ns, core->waiting.at[0]->period_end_ns);
+	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && owner_holds(core))
+		next_ns =
+			min(next_ns, now_ns + 2 * core->params.switch_ns + core->params.takeoff_ns);
+	if (core->window.kind == CORE_WINDOW_ONLINE && core->window.owner &&
+	    core_leave_ns(core) > core->looked_ns)
+		next_ns = min(next_ns, core_leave_ns(core));
+	return next_ns;
+}
+
+u64 core_next_ns(struct core *core, u64 now_ns)
+{
+	u64 next_ns = next_look(core, now_ns);
+
+	return max(min(next_ns, next_event(core, now_ns)), now_ns + 1);
+}
