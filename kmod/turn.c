@@ -633,6 +633,15 @@ static int watch_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
 	return 0;
 }
 
+/* Does a budget begin to be used whose edges are worth to be measured? */
+static bool has_budget_to_measure(const struct turn *turn)
+{
+	const struct core_window *window = &turn->core.window;
+
+	return window->kind == CORE_WINDOW_EXCLUSIVE ||
+	       (window->owner && window->owner->place == CORE_CLOCKED);
+}
+
 /* Bring what pick decided to the chip. */
 static int carry_out(struct turn *turn)
 {
@@ -655,7 +664,7 @@ static int carry_out(struct turn *turn)
 	err = evict(turn);
 	/* Beside work that goes on nobody begins at once. */
 	let_go &= status.state == HW_ENGINE_IDLE || status.state == HW_ENGINE_EMPTY;
-	if (err || (turn->core.window.kind != CORE_WINDOW_EXCLUSIVE && !let_go))
+	if (err || !(let_go || has_budget_to_measure(turn)))
 		return err;
 	return watch_on(turn, submitted_ns, other_loaded);
 }

@@ -95,7 +95,7 @@
  *
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
- * slice 2*s. Busy = had work at one of the last two observations; lag accrues over the busy and
+ * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and
  * windows end when their owner is not.
  *
  * LEDGER. A look finds one state. The time between two looks is split in the middle, half to the
@@ -175,9 +175,9 @@ enum core_seen {
  * @next: next TSG of the same tenant
  * @listed: the driver's list has it; else it takes part in nothing
  * @awake: had work within the linger; counts in M and gets its part of the tenant's slice
- * @has_work: at one of its last two observations
- * @loud: at the last of them
- * @work_seen_ns: when work was last seen
+ * @has_work: not seen without for 2 * s + p
+ * @loud: had work at the last look
+ * @work_seen_ns, @quiet_from_ns: when work was last seen, and when first none was
  * @planned_ns: its slice by the plan in force when its window is on; 0 = not admitted by any
  * @slice_ns: its slice in the slot, as the chip took it; 0 = not in the slot
  */
@@ -185,7 +185,7 @@ struct core_tsg {
 	struct core_tenant *tenant;
 	struct core_tsg *next;
 	bool listed, awake, has_work, loud;
-	u64 work_seen_ns;
+	u64 work_seen_ns, quiet_from_ns;
 	u64 planned_ns;
 	u64 slice_ns;
 };
@@ -748,6 +748,12 @@ static inline bool core_tenant_awake(const struct core_tenant *tenant)
 static inline bool core_tenant_busy(const struct core_tenant *tenant)
 {
 	return tenant->work_count != 0;
+}
+
+/* A gap this long is one that a window's owner is waited for. */
+static inline u64 core_hold_ns(const struct core *core)
+{
+	return 2 * core->params.switch_ns + core->params.takeoff_ns;
 }
 
 /* Does everybody have windows on the card's clock? */

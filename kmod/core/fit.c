@@ -52,7 +52,7 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 
 void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 {
-	u64 span_ns = now_ns - tenant->observed_ns;
+	u64 span_ns = now_ns > tenant->observed_ns ? now_ns - tenant->observed_ns : 0;
 	u64 half_ns = span_ns >> 1;
 
 	tenant->observed_ns = now_ns;
@@ -67,10 +67,9 @@ void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
  * seen: there are at least as many as it ran such distances. */
 static bool paces_itself(const struct core *core, const struct core_tenant *tenant)
 {
-	u64 hold_ns = 2 * core->params.switch_ns + core->params.takeoff_ns;
 	u64 looks = env_div(tenant->gap_run_ns, core->params.sample_ns);
 
-	return tenant->gap_ns > hold_ns * max(1ull << EXCESS_SHIFT, looks);
+	return tenant->gap_ns > core_hold_ns(core) * max(1ull << EXCESS_SHIFT, looks);
 }
 
 static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_ns)

@@ -278,6 +278,8 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 	tenant_was_quiet = !tenant->loud_count;
 	tenant->loud_count += has_work - was_loud;
 	tsg->loud = has_work;
+	if (was_loud && !has_work)
+		tsg->quiet_from_ns = now_ns;
 	core_fit_observed(tenant, now_ns, tenant_was_quiet);
 	if (has_work) {
 		tsg->work_seen_ns = now_ns;
@@ -287,7 +289,7 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 			get_work(core, tsg, now_ns);
 		return;
 	}
-	if (tsg->has_work && !was_loud)
+	if (tsg->has_work && now_ns - tsg->quiet_from_ns >= core_hold_ns(core))
 		lose_work(core, tsg, now_ns);
 	if (tsg->awake && !tsg->has_work &&
 	    now_ns - tsg->work_seen_ns > clamp(core->cycle_ns, CORE_LINGER_NS, CORE_LINGER_MAX_NS))

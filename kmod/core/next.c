@@ -5,6 +5,8 @@
  */
 #include "core/core.h"
 
+#define GLANCES 5u
+
 static u64 random_below(struct core *core, u64 limit)
 {
 	/* xorshift64*: looks only have to be unlike the tenants' own periods. */
@@ -74,7 +76,8 @@ static u64 pressed_from(const struct core *core)
 	return tenant->deadline_ns > cost_ns ? tenant->deadline_ns - cost_ns : 0;
 }
 
-/* An owner without work holds its window for 2 * s + p. */
+/* An owner without work holds its window for 2 * s + p, and is glanced at: two gaps with a kernel
+ * between them are not one. */
 static bool owner_holds(const struct core *core)
 {
 	const struct core_tsg *tsg;
@@ -85,10 +88,19 @@ static bool owner_holds(const struct core *core)
 	return true;
 }
 
+/* Near its end a window is looked at as often as something may end it: what is found there decides
+ * when that is, so the half of a long span after it would count for the gap. */
+static bool near_end(const struct core *core)
+{
+	s64 left_ns = core->window.budget_ns - core->window.spent_ns;
+
+	return core->window.owner && left_ns < (s64)core->params.sample_ns;
+}
+
 bool core_samples(const struct core *core, u64 now_ns)
 {
 	return core->window.kind != CORE_WINDOW_EXCLUSIVE || now_ns >= core->look_at_ns ||
-	       core->seen != CORE_SEEN_IDLE || window_end(core, now_ns) <= now_ns;
+	       core->seen != CORE_SEEN_IDLE || near_end(core);
 }
 
 /* When something is due that is no sample. */

@@ -141,15 +141,22 @@ TEST(LedgerProperty, SamplesWithoutBiasWithinThePublishedError) {
   }
 }
 
-TEST(Activity, TakesTwoQuietLooksToBeIdle) {
+TEST(Activity, TakesAGapThatNoWindowHoldsToBeIdle) {
   Bench bench;
   auto &a = bench.add();
   core_tsg *tsg = a.tsgs[0].get();
   core_work(&bench.core, tsg, bench.now, true);
   EXPECT_TRUE(core_tenant_busy(&a.core));
-  core_work(&bench.core, tsg, bench.now + 1, false);
+  const uint64_t quiet = bench.now + 1, hold = 250 * kMicro;
+  core_work(&bench.core, tsg, quiet, false);
+  core_work(&bench.core, tsg, quiet + hold - 1, false);
   EXPECT_TRUE(core_tenant_busy(&a.core));
-  core_work(&bench.core, tsg, bench.now + 2, false);
+  // A kernel between two gaps: the second begins afresh.
+  core_work(&bench.core, tsg, quiet + hold - 1, true);
+  core_work(&bench.core, tsg, quiet + hold, false);
+  core_work(&bench.core, tsg, quiet + 2 * hold - 1, false);
+  EXPECT_TRUE(core_tenant_busy(&a.core));
+  core_work(&bench.core, tsg, quiet + 2 * hold, false);
   EXPECT_FALSE(core_tenant_busy(&a.core));
   EXPECT_TRUE(core_tenant_awake(&a.core));
 }
@@ -160,6 +167,7 @@ TEST(Activity, FallsAsleepAfterTheLinger) {
   core_tsg *tsg = a.tsgs[0].get();
   core_work(&bench.core, tsg, bench.now, true);
   bench.plan();
+  core_work(&bench.core, tsg, bench.now + 15 * kMilli, false);
   core_work(&bench.core, tsg, bench.now + 20 * kMilli, false);
   EXPECT_TRUE(core_tenant_awake(&a.core));
   core_work(&bench.core, tsg, bench.now + 20 * kMilli + 1, false);
