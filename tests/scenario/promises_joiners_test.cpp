@@ -71,7 +71,7 @@ TEST_P(Waker, HasNoMoreThanItsShareASliceAndATailInItsFirstSecond) {
     const bench::Case party(verdict.record(), i, edges, steps[i], bench::Entitled::kByWeight, begin,
                             end);
     // And what the cut of a rotation may be misjudged by: a visit's begin lies between two looks.
-    const uint64_t allowed = std::max(slices[i], 2 * kSwitchNs) + World::params().sample_ns +
+    const uint64_t allowed = std::max(slices[i], 2 * kSwitchNs) + 2 * World::params().sample_ns +
                              (row.uncuttable ? kernel.duration_ns : 0);
     for (const uint64_t wake : works[i]->wakes()) {
       if (wake < begin || wake + kSecond > end) continue;
