@@ -576,22 +576,23 @@ static int evict(struct turn *turn)
 	return look(turn, &status);
 }
 
-/* Is whom the engine is waited for on it: the owner of a window, or whoever was let go? */
+/* Is whom the engine is waited for on it: the owner of a window, or whoever was let go? Beside
+ * online anybody may be first. */
 static bool is_on(const struct turn *turn)
 {
-	const struct core_tenant *owner = turn->core.window.owner;
+	const struct core *core = &turn->core;
 
-	if (turn->core.seen != CORE_SEEN_TSG)
+	if (core->seen != CORE_SEEN_TSG)
 		return false;
-	return turn->core.window.kind != CORE_WINDOW_EXCLUSIVE || turn->core.seen_tenant == owner;
+	return !core->window.owner || core->window.kind == CORE_WINDOW_ONLINE ||
+	       (core->seen_tenant && core_owns_window(core, core->seen_tenant));
 }
 
 /* What is in the budget whose use begins now? Steps are a thousandth of it. */
 static u64 watch_step(const struct turn *turn)
 {
-	u64 budget_ns = turn->core.window.kind == CORE_WINDOW_EXCLUSIVE ?
-				(u64)turn->core.window.budget_ns :
-				CORE_CAP_BUDGET_MAX_NS;
+	u64 budget_ns = turn->core.window.owner ? (u64)turn->core.window.budget_ns :
+						  CORE_CAP_BUDGET_MAX_NS;
 
 	return clamp(env_div(budget_ns, 1000), EDGE_STEP_NS, EDGE_PATIENCE_NS / 4);
 }
@@ -633,15 +634,6 @@ static int watch_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
 	return 0;
 }
 
-/* Does a budget begin to be used whose edges are worth to be measured? */
-static bool has_budget_to_measure(const struct turn *turn)
-{
-	const struct core_window *window = &turn->core.window;
-
-	return window->kind == CORE_WINDOW_EXCLUSIVE ||
-	       (window->owner && window->owner->place == CORE_CLOCKED);
-}
-
 /* Bring what pick decided to the chip. */
 static int carry_out(struct turn *turn)
 {
@@ -664,7 +656,7 @@ static int carry_out(struct turn *turn)
 	err = evict(turn);
 	/* Beside work that goes on nobody begins at once. */
 	let_go &= status.state == HW_ENGINE_IDLE || status.state == HW_ENGINE_EMPTY;
-	if (err || !(let_go || has_budget_to_measure(turn)))
+	if (err || !(let_go || turn->core.window.owner))
 		return err;
 	return watch_on(turn, submitted_ns, other_loaded);
 }
