@@ -376,6 +376,12 @@ std::string RmExecutor::nameOf(uint32_t tenant_id) const {
   return "";
 }
 
+bool RmExecutor::isSettling() const {
+  if (!link_.connected() || overdue() || !conflict_.empty()) return false;
+  if (!greeted_) return true;
+  return plan_.policy && !refusal_ && told_generation_ != generation_;
+}
+
 std::optional<Error> RmExecutor::trouble() const {
   if (!conflict_.empty()) return Error{EBUSY, conflict_, card_.uuid};
   if (!link_.connected()) {
@@ -384,12 +390,13 @@ std::optional<Error> RmExecutor::trouble() const {
         "; the plan is kept and told to it when it is there (qgpu-exec@" + card_.uuid + ".service)";
     return error;
   }
-  if (!greeted_ || overdue())
+  if (overdue())
     return Error{ETIMEDOUT, "the executor does not answer; the plan is kept", card_.uuid};
   if (hello_.status.error) return Error{hello_.status.error, sentenceOf(hello_.status), ""};
   if (refusal_)
     return Error{refusal_->err, "the executor refuses the plan: " + refusal_->sentence,
                  refusal_->item};
+  if (isSettling()) return Error{EAGAIN, "the executor is being told the plan", card_.uuid};
   if (hello_.card_state != QGPU_CARD_OK) {
     std::string sentence = sentenceOf(hello_.status);
     return Error{EIO, sentence.empty() ? "the executor says so" : sentence, card_.uuid};
@@ -470,6 +477,7 @@ void RmExecutor::onEvent(std::span<const std::byte> packet, std::vector<CardEven
 }
 
 void RmExecutor::publishState(std::vector<CardEvent> &events) {
+  if (isSettling()) return;
   const CardInfo now = info();
   if (now.state == shown_state_ && now.reason == shown_reason_) return;
   if (now.state == QGPU_CARD_OK)

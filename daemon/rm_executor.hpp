@@ -91,6 +91,8 @@ class RmExecutor {
   void askStats();
   void refreshStats(uint64_t wait_ns);
 
+  // Asked, and the answer may still come: neither well nor ill.
+  bool isSettling() const;
   std::optional<Error> trouble() const;
   void publishState(std::vector<CardEvent> &events);
   CardInfo info() const;

@@ -15,6 +15,8 @@
 /* What a tenant can see (a completion, USERD) is late by at most this and the timer's own error. */
 #define BATCH_NS 15000u
 
+#define PTIMER_STEP_NS 32u
+
 /* How much of the card's time is modelled at a stretch when it is behind, and how much of ours may
  * be spent before the lock is let go; after that the timer leaves the CPU alone for as long. */
 #define PIECE_NS 50000u
@@ -131,6 +133,17 @@ void sim_card_with_chip(struct sim_card *card, void (*fn)(struct chip *chip, voi
 	spin_unlock_irqrestore(&card->chip_lock, flags);
 }
 
+u64 sim_card_time_ns(struct sim_card *card)
+{
+	unsigned long flags;
+	u64 now_ns;
+
+	spin_lock_irqsave(&card->chip_lock, flags);
+	now_ns = card->chip ? advance_locked(card) : card->now_ns;
+	spin_unlock_irqrestore(&card->chip_lock, flags);
+	return round_down(now_ns + card->ptimer_offset_ns, PTIMER_STEP_NS);
+}
+
 void sim_card_quiesce(struct sim_card *card)
 {
 	spin_lock_irq(&card->chip_lock);
@@ -206,7 +219,7 @@ int sim_card_init(struct sim_card *card, u32 index)
 	if (err)
 		return err;
 	chip_default_config(&config);
-	card->ptimer_offset_ns = round_down(ktime_get_real_ns() - ktime_get_ns(), 32);
+	card->ptimer_offset_ns = round_down(ktime_get_real_ns() - ktime_get_ns(), PTIMER_STEP_NS);
 	config.ptimer_offset_ns = card->ptimer_offset_ns;
 	card->chip = chip_create(&config, &host_ops, card);
 	err = card->chip ? find_graphics(card) : -ENOMEM;

@@ -108,6 +108,11 @@ u32 sim_card_read32(struct sim_card *card, u32 offset);
 void sim_card_write32(struct sim_card *card, u32 offset, u32 value);
 
 /**
+ * sim_card_time_ns() - what the card's timer shows, both its words at one instant; never sleeps
+ */
+u64 sim_card_time_ns(struct sim_card *card);
+
+/**
  * sim_card_with_chip() - call @fn with the model brought up to now, under chip_lock
  */
 void sim_card_with_chip(struct sim_card *card, void (*fn)(struct chip *chip, void *arg), void *arg);

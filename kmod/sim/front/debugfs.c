@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * debugfs.c - the judge's view, qgpu_sim/cardN/: "totals" and "tsgs" from the chip's own exact
- * record, "objects" for leaks. Lines of "name value"; nothing here can be changed.
+ * record, "gates" for what a TSG's slice is and how many of its channels are stopped, "objects" for
+ * leaks. Lines of "name value"; nothing here can be changed.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -82,6 +83,30 @@ static int tsgs_show(struct seq_file *out, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(tsgs);
 
+static u32 gated_channels(const struct front_tsg *tsg)
+{
+	const struct front_channel *channel;
+	u32 count = 0;
+
+	list_for_each_entry(channel, &tsg->channels, node)
+		count += channel->gate != GATE_OPEN;
+	return count;
+}
+
+static int gates_show(struct seq_file *out, void *unused)
+{
+	struct front_host *host = out->private;
+	struct front_tsg *tsg;
+
+	mutex_lock(&host->mutex);
+	list_for_each_entry(tsg, &host->tsgs, node)
+		seq_printf(out, "pid %d tsg %u slice_us %llu gated %u\n", pid_nr(tsg->opener),
+			   tsg->id, tsg->timeslice_us, gated_channels(tsg));
+	mutex_unlock(&host->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(gates);
+
 /* Of all cards: a client is of no card. */
 static int objects_show(struct seq_file *out, void *unused)
 {
@@ -105,5 +130,6 @@ void front_debugfs_init(struct front_host *host, struct dentry *root)
 	host->debug_dir = debugfs_create_dir(name, root);
 	debugfs_create_file("totals", 0400, host->debug_dir, host, &totals_fops);
 	debugfs_create_file("tsgs", 0400, host->debug_dir, host, &tsgs_fops);
+	debugfs_create_file("gates", 0400, host->debug_dir, host, &gates_fops);
 	debugfs_create_file("objects", 0400, host->debug_dir, host, &objects_fops);
 }

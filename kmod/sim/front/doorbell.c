@@ -29,6 +29,7 @@
 
 #define DELAY_NS 10000u	   /* first delay, within the 3 ... 20 us that rings may be late */
 #define DELAY_DOUBLINGS 7u /* at most 1.28 ms */
+#define CLOCK_NS 200000u   /* the time in the page is at most so old, where it is read at all */
 
 static struct workqueue_struct *pass_queue;
 
@@ -43,6 +44,17 @@ static void write_time(struct front_doorbell *bell)
 
 	WRITE_ONCE(*bell_word(bell, DOORBELL_TIME_1), upper_32_bits(now));
 	WRITE_ONCE(*bell_word(bell, DOORBELL_TIME_0), lower_32_bits(now));
+}
+
+static enum hrtimer_restart clock_fired(struct hrtimer *clock)
+{
+	struct front_doorbell *bell = container_of(clock, struct front_doorbell, clock);
+
+	if (!bell->ops->reads_time(bell))
+		return HRTIMER_NORESTART;
+	write_time(bell);
+	hrtimer_forward_now(clock, ns_to_ktime(CLOCK_NS));
+	return HRTIMER_RESTART;
 }
 
 static void arm(struct front_doorbell *bell)
@@ -132,6 +144,7 @@ int front_doorbell_map(struct front_doorbell *bell, struct vm_area_struct *vma)
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_private_data = bell;
 	vma->vm_ops = &bell_vm_ops;
+	hrtimer_start(&bell->clock, ns_to_ktime(CLOCK_NS), HRTIMER_MODE_REL);
 	return 0;
 }
 
@@ -151,6 +164,8 @@ int front_doorbell_init(struct front_doorbell *bell, const struct front_doorbell
 	bell->quiet = 0;
 	hrtimer_init(&bell->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	bell->timer.function = timer_fired;
+	hrtimer_init(&bell->clock, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	bell->clock.function = clock_fired;
 	INIT_WORK(&bell->work, pass);
 	write_time(bell);
 	return 0;
@@ -158,6 +173,7 @@ int front_doorbell_init(struct front_doorbell *bell, const struct front_doorbell
 
 void front_doorbell_fini(struct front_doorbell *bell)
 {
+	hrtimer_cancel(&bell->clock);
 	hrtimer_cancel(&bell->timer);
 	cancel_work_sync(&bell->work);
 	__free_page(bell->page);

@@ -23,11 +23,13 @@ struct front_doorbell;
  * struct front_doorbell_ops - what the page asks of its owner
  * @rang: a pass found @token in the page (0: nothing was stored since the last pass). Called by
  *        the worker, may sleep. Ring every channel: an earlier token may have been overwritten.
- * @time_ns: what TIME_0/1 shall say. Must not sleep.
+ * @time_ns: what TIME_0/1 shall say. Must not sleep; called with interrupts off too.
+ * @reads_time: the page is one that its owner reads the time from. Must not sleep.
  */
 struct front_doorbell_ops {
 	void (*rang)(struct front_doorbell *bell, u32 token);
 	u64 (*time_ns)(struct front_doorbell *bell);
+	bool (*reads_time)(struct front_doorbell *bell);
 };
 
 /**
@@ -38,6 +40,7 @@ struct front_doorbell_ops {
  * @lock: innermost; taken in fault handlers and the timer
  * @armed: [lock] a pass will come that began after the page became writable
  * @quiet: [lock] passes in a row that found nothing; each doubles the next delay
+ * @clock: writes the time, from the first mapping on, as long as anybody reads it
  */
 struct front_doorbell {
 	struct address_space mapping;
@@ -47,6 +50,7 @@ struct front_doorbell {
 	bool armed;
 	u8 quiet;
 	struct hrtimer timer;
+	struct hrtimer clock;
 	struct work_struct work;
 };
 

@@ -31,9 +31,19 @@ static u64 bell_time_ns(struct front_doorbell *bell)
 	return front_host_time_ns(container_of(bell, struct front_file, bell)->host);
 }
 
+/* Tenants have channels and read no time; who has none looks after others by the card's clock. */
+static bool bell_reads_time(struct front_doorbell *bell)
+{
+	const struct front_client *client =
+		READ_ONCE(container_of(bell, struct front_file, bell)->bell_client);
+
+	return client && list_empty_careful(&client->channels);
+}
+
 static const struct front_doorbell_ops bell_ops = {
 	.rang = bell_rang,
 	.time_ns = bell_time_ns,
+	.reads_time = bell_reads_time,
 };
 
 static int front_open(struct inode *inode, struct file *filp)

@@ -70,14 +70,29 @@ static u32 stop(struct front_channel *channel, void *arg)
 	return RM_OK;
 }
 
-/* @arg: serial of a TSG that can't be cut: its other channels are not waited for. */
+static bool is_stopped(const struct front_tsg *tsg)
+{
+	const struct front_channel *channel;
+
+	list_for_each_entry(channel, &tsg->channels, node) {
+		if (channel->gate == GATE_OPEN)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A TSG of which nothing may run has to be off as a whole: one that is just being loaded would
+ * stay on the engine, idle, and the trace would say that it holds it. Of others the channel.
+ * @arg: serial of a TSG that can't be cut: its other channels are not waited for.
+ */
 static u32 take_off(struct front_channel *channel, void *arg)
 {
 	struct front_tsg *tsg = channel->tsg;
 	u64 *stuck = arg;
 
 	mutex_lock(&tsg->host->mutex);
-	if (tsg->serial != *stuck && !front_tsg_evict_locked(tsg, channel))
+	if (tsg->serial != *stuck && !front_tsg_evict_locked(tsg, is_stopped(tsg) ? NULL : channel))
 		*stuck = tsg->serial;
 	mutex_unlock(&tsg->host->mutex);
 	return tsg->serial == *stuck ? RM_TIMEOUT : RM_OK;

@@ -9,8 +9,6 @@
 
 #define CHANNEL_CONFIG 0xb65000u
 #define CHANNEL_CONFIG_DOORBELLS BIT(31)
-#define TIME_0 0x9400u
-#define TIME_1 0x9410u
 
 /* Set at load, before any file can be opened. */
 static struct front_host *hosts[SIM_CARDS_MAX];
@@ -33,13 +31,7 @@ u32 front_host_gpu_id(const struct front_host *host)
 
 u64 front_host_time_ns(struct front_host *host)
 {
-	u32 high, low;
-
-	do {
-		high = sim_card_read32(&host->card, TIME_1);
-		low = sim_card_read32(&host->card, TIME_0);
-	} while (sim_card_read32(&host->card, TIME_1) != high);
-	return (u64)high << 32 | low;
+	return sim_card_time_ns(&host->card);
 }
 
 static void release_zombie_locked(struct front_tsg *tsg)

@@ -332,6 +332,30 @@ static void trace_alone(struct child *child, const struct exec_target *target)
 	    "they are END and START");
 }
 
+/* Gates that close while the context is being loaded: it must not stay on the engine. */
+static void gate_while_loading(struct child *child, const struct exec_target *target)
+{
+	struct rm_preempt_params now = { 0 };
+	uint32_t i, count, held = 0;
+
+	exec_trace_flush(&own, &trace);
+	exec_trace_read(&own, &trace, records, RECORDS);
+	for (i = 0; i < 40; i++) {
+		rm_control(target->fd, target->client, target->tsg, RM_CTRL_TSG_PREEMPT, &now,
+			   sizeof(now));
+		if (i % 2)
+			sleep_ns(i * 2000);
+		exec_gate(target, true, false);
+		exec_trace_flush(&own, &trace);
+		count = exec_trace_read(&own, &trace, records, RECORDS);
+		held += count && records[count - 1].tag == RM_TRACE_START;
+		exec_gate(target, false, false);
+		sleep_ns(1000000);
+	}
+	tap(!held, "who is stopped while it is loaded does not hold the engine");
+	tap(wait_done(child, child->done + 10, 5000000000u), "and it goes on");
+}
+
 static void trace_two(struct child *a, struct child *b, const struct exec_target *first,
 		      const struct exec_target *second)
 {
@@ -498,6 +522,7 @@ int main(void)
 	tap_status(exec_trace_open(&own, RECORDS, &trace), 0, "a trace is bound");
 	bad_traces();
 	trace_alone(a, &first);
+	gate_while_loading(a, &first);
 	b = child_start(1000);
 	tap(exec_adopt(&second, b->pid, own.client + 64), "a second process is found");
 	trace_two(a, b, &first, &second);
