@@ -57,12 +57,12 @@
  *
  * MISFITS (burst-share). The rotation forgives neither who goes idle early (each gap hands the rest
  * of the slice away: launch-and-sync) nor who cannot be cut (it takes more than its slice). Who
- * is among the members, while it is busy, behind by more than 2*T + 1 ms + 3 sigma since it woke gets
- * windows of its own if its visits were seen to be shorter than its slices, by more than T and 8*P
- * together (slices below 2*P cannot be seen: 6 sigma then), and its gaps to be 2*s + p on average
- * at most: in longer ones it paces itself, and no window would hold them. Who is as much ahead gets
- * them if it was seen
- * computing as long while the engine was to leave it. A tail of 20 ms is enough. While such a
+ * is among the members, while it is busy, behind by more than 2*T + 1 ms + 3 sigma since it woke
+ * gets windows of its own if its visits were seen to be shorter than its slices, by more than T and
+ * 8*P together, or if it is behind by twice as much (visits shorter than P are seldom seen); and if
+ * its gaps are 2*s + p on average at most: in longer ones it paces itself, and no window would hold
+ * them. Who is as much ahead gets them if it was seen computing as long while the engine was to
+ * leave it. A tail of 20 ms is enough. While such a
  * tenant is busy and others are awake, windows follow each other, and the rotation of the others
  * is one server among them with the sum of their shares and lags. The server furthest behind for
  * its share is next, lag_i / phi_i, so one that is ahead waits; it may run
@@ -356,7 +356,7 @@ enum core_window_kind {
  *                or NULL: it goes on until somebody waits
  * @budget_ns: most that the owner may run in it
  * @spent_ns: what it ran in it
- * @from_ns: when it was decided
+ * @from_ns: when it was decided, or when the tail before it was seen last
  * @gap: a look found the engine idle after somebody had run in it
  * @looks: that found its owner running
  * @fresh: the chip has had no image of it yet

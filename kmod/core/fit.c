@@ -89,14 +89,11 @@ static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	s64 chance_ns = (s64)core_ledger_chance_ns(tenant->var_us2 - tenant->fit_var_us2);
 	s64 lag_ns = lag_among_members(core, tenant);
 	s64 limit_ns = 2 * slice_ns + LAG_SLACK_NS + chance_ns;
-	/* Looks do not tell how long visits this short are: lag alone has to, with twice the room
-	 * for chance. */
-	bool blind = slice_ns < (s64)(2 * core->params.sample_ns);
+	/* Visits shorter than the distance of looks are seldom seen: being behind by twice as much
+	 * tells by itself. */
+	bool short_visits = tenant->excess_ns < -sure_ns || lag_ns > 2 * limit_ns;
 
-	if (blind)
-		limit_ns += chance_ns;
-	if (lag_ns > limit_ns && !paces_itself(core, tenant) &&
-	    (blind || tenant->excess_ns < -sure_ns)) {
+	if (lag_ns > limit_ns && short_visits && !paces_itself(core, tenant)) {
 		core->forgive = true;
 		give_windows(core, tenant, now_ns);
 	} else if (lag_ns < -limit_ns && (s64)tenant->drained_ns > sure_ns) {

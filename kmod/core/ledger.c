@@ -443,6 +443,9 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	core->window.gap |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
 	if (tenant && core_owns_window(core, tenant))
 		core->window.looks++;
+	/* A tail is not its owner's time. */
+	if (core->tail)
+		core->window.from_ns = now_ns;
 	if (tenant && core->draining) {
 		core_fit_drains(core, tenant, span_ns, now_ns);
 	} else {

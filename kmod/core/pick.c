@@ -331,22 +331,25 @@ u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg)
 		   2 * core->params.switch_ns);
 }
 
-/* The online TSG that is to begin: the one that runs, or one with work; or NULL. */
+/* The online TSG that is to begin: the one that runs, or one with work, or any; or NULL. */
 static struct core_tsg *online_first(const struct core *core)
 {
-	struct core_tsg *tsg = core->seen_tsg;
+	struct core_tsg *tsg = core->seen_tsg, *any = NULL;
 	u32 i;
 
 	if (core->seen == CORE_SEEN_TSG && tsg && tsg->tenant->place == CORE_BESIDE)
 		return tsg;
-	for (i = 0; i < core->tenant_count && core->online_busy; i++) {
+	for (i = 0; i < core->tenant_count; i++) {
 		if (core->tenants[i]->place != CORE_BESIDE)
 			continue;
-		for (tsg = core->tenants[i]->tsgs; tsg; tsg = tsg->next)
+		for (tsg = core->tenants[i]->tsgs; tsg; tsg = tsg->next) {
 			if (tsg->listed && tsg->has_work)
 				return tsg;
+			if (tsg->listed)
+				any = tsg;
+		}
 	}
-	return NULL;
+	return any;
 }
 
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
@@ -363,7 +366,8 @@ void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 	*out = server->phase;
 	if (core->window.kind != CORE_WINDOW_ONLINE)
 		return;
-	/* A tail may still be on: online is not to wait for the new owner's as well. */
+	/* While a tail is still on an online tenant may wake: it is not to wait for the new owner's
+	 * as well. One that sleeps is skipped at no cost. */
 	first = online_first(core);
 	if (first && first == core->visit)
 		where_now(core, now_ns, out);
