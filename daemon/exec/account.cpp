@@ -6,10 +6,14 @@
 namespace qgpu::exec {
 namespace {
 
+// The trace has every edge, so nothing changes between two of these.
+constexpr uint64_t kLookNs = 5'000'000;
 // Slices are exact to this part.
 constexpr uint64_t kSlicePart = 32;
 // Beyond a round of the others, before one that did not run in it is taken to have no work.
 constexpr uint64_t kRoundSlackNs = 500'000;
+// Those who are not known are remembered up to this many.
+constexpr size_t kStrangersMax = 256;
 // A gap so much longer than a switch takes had nobody waiting in it.
 constexpr uint64_t kGapSlackNs = 150'000;
 
@@ -18,7 +22,15 @@ constexpr uint64_t kGapSlackNs = 150'000;
 Account::Account(core &core, const CardParams &params, uint64_t now_ns)
     : core_(core), params_(params), end_ns_(now_ns) {}
 
-void Account::know(uint32_t pid, core_tsg *tsg) { visitors_[pid].tsg = tsg; }
+void Account::know(uint32_t pid, core_tsg *tsg) {
+  visitors_[pid].tsg = tsg;
+  strangers_.erase(pid);
+}
+
+uint64_t Account::strangerSinceNs(uint32_t pid) const {
+  const auto it = strangers_.find(pid);
+  return it == strangers_.end() ? 0 : it->second;
+}
 
 void Account::forget(uint32_t pid) {
   visitors_.erase(pid);
@@ -40,6 +52,11 @@ Visitor *Account::current() {
 void Account::look(uint64_t at_ns, core_seen seen) {
   core_tsg *tsg = nullptr;
   if (at_ns < core_.looked_ns) at_ns = core_.looked_ns;
+  // The core takes a long time between two looks for one in which it missed some.
+  while (at_ns > core_.looked_ns + kLookNs)
+    core_look(&core_, core_.looked_ns + kLookNs,
+              core_.seen == CORE_SEEN_TSG && !core_.seen_tsg ? CORE_SEEN_NOBODY : core_.seen,
+              core_.seen_tsg);
   if (seen == CORE_SEEN_TSG) {
     const Visitor *visitor = current();
     tsg = visitor ? visitor->tsg : nullptr;
@@ -75,13 +92,21 @@ void Account::noteEarly(Visitor &visitor) {
   visitor.early = visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns &&
                   visitor.disturbed_ns < visitor.last_start_ns;
   if (!visitor.early || visitor.belief == Belief::kSyncs) return;
-  if (!visitor.tsg || !visitor.tsg->tenant) return;
-  // Busy is who had work at one of the last two observations.
-  core_work(&core_, visitor.tsg, core_.looked_ns, false);
-  core_work(&core_, visitor.tsg, core_.looked_ns, false);
+  if (visitor.tsg && visitor.tsg->tenant) core_work(&core_, visitor.tsg, core_.looked_ns, false);
 }
 
-// Who was free to run for a round of all others and did not has no work.
+// Since when it is known that it has no work, if it has not run since.
+uint64_t Account::absentFromNs(const Visitor &visitor, uint64_t round_ns) const {
+  if (visitor.early && visitor.belief == Belief::kPaced &&
+      visitor.last_end_ns >= visitor.open_from_ns)
+    return visitor.last_end_ns;
+  const uint64_t since =
+      std::max({visitor.last_start_ns, visitor.last_end_ns, visitor.open_from_ns});
+  return since + (on_ && idle_ ? kRoundSlackNs : round_ns);
+}
+
+// Who was free to run for a round of all others and did not has no work; nor has who gave its
+// slice away, unless it is believed to be back at once.
 void Account::noteAbsent(uint64_t now_ns) {
   uint64_t round_ns = kRoundSlackNs;
   for (const auto &[pid, visitor] : visitors_)
@@ -90,12 +115,11 @@ void Account::noteAbsent(uint64_t now_ns) {
   for (auto &[pid, visitor] : visitors_) {
     if (!visitor.open || !visitor.tsg || !visitor.tsg->tenant || !visitor.tsg->awake) continue;
     if (on_ && pid == pid_) continue;
-    const uint64_t since =
-        std::max({visitor.last_start_ns, visitor.last_end_ns, visitor.open_from_ns});
-    const bool alone = on_ && idle_;
-    if (now_ns <= since + (alone ? kRoundSlackNs : round_ns)) continue;
-    core_work(&core_, visitor.tsg, core_.looked_ns, false);
-    core_work(&core_, visitor.tsg, core_.looked_ns, false);
+    const uint64_t from_ns = absentFromNs(visitor, round_ns);
+    if (now_ns <= from_ns) continue;
+    // Quiet for as long as a gap is held, and it is no longer busy.
+    core_work(&core_, visitor.tsg, std::max<uint64_t>(from_ns, core_.looked_ns), false);
+    core_work(&core_, visitor.tsg, std::max<uint64_t>(now_ns, core_.looked_ns), false);
   }
 }
 
@@ -111,6 +135,8 @@ void Account::start(const Switch &record) {
   if (Visitor *visitor = current()) {
     visitor->visits++;
     visitor->last_start_ns = record.time_ns;
+  } else if (strangers_.size() < kStrangersMax) {
+    strangers_.emplace(pid_, record.time_ns);
   }
 }
 

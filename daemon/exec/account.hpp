@@ -58,6 +58,8 @@ class Account {
   void know(uint32_t pid, core_tsg *tsg);
   void forget(uint32_t pid);
   Visitor *visitor(uint32_t pid);
+  // When somebody who is not known first ran; 0 = was not seen.
+  uint64_t strangerSinceNs(uint32_t pid) const;
 
   // Records in the trace's order.
   void take(std::span<const Switch> records);
@@ -81,16 +83,18 @@ class Account {
   void look(uint64_t at_ns, core_seen seen);
   void lookGap(uint64_t until_ns);
   void noteEarly(Visitor &visitor);
+  uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;
   void noteAbsent(uint64_t now_ns);
   Visitor *current();
 
   core &core_;
   CardParams params_;
   std::map<uint32_t, Visitor> visitors_;
-  bool on_ = false;        // START seen, END not yet
-  bool begun_ = false;     // the visit is charged from its first instruction on
-  bool idle_ = false;      // the holder has no work
-  bool gap_idle_ = false;  // nobody is on, and the engine is known to be idle
+  std::map<uint32_t, uint64_t> strangers_;  // pid -> first START
+  bool on_ = false;                         // START seen, END not yet
+  bool begun_ = false;                      // the visit is charged from its first instruction on
+  bool idle_ = false;                       // the holder has no work
+  bool gap_idle_ = false;                   // nobody is on, and the engine is known to be idle
   uint32_t pid_ = 0;
   uint64_t start_ns_ = 0, end_ns_ = 0;
 };

@@ -78,6 +78,11 @@ void Enforcer::refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns) {
 
 void Enforcer::writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns) {
   if (us == tsg.sliceUs() || now_ns < tsg.refused_until_ns) return;
+  // What somebody else wrote is not to be covered up.
+  if (tsg.written_us)
+    if (const auto now_us = controls_.timesliceUs(tsg.of, tsg.tsg);
+        now_us && *now_us != tsg.written_us)
+      foreignChange(tsg, *now_us, now_ns);
   if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, us); !done)
     refused(tsg, done.error(), now_ns);
   else
@@ -168,7 +173,7 @@ void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns
   if (tsg.tenant) tsg.tenant->foreign_changes++;
   const Error what{EPERM,
                    "its slice was set to " + std::to_string(found_us) + " us by somebody else, " +
-                       std::to_string(tsg.sliceUs()) + " us restored",
+                       std::to_string(tsg.sliceUs()) + " us put back",
                    "SET_TIMESLICE"};
   report_(EventKind::kForeignChange, tsg, what, found_us * 1000);
   if (quarrel && !tsg.quarantined) {

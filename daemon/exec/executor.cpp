@@ -98,15 +98,16 @@ Result<void> Executor::init() {
       });
   store_ = std::make_unique<Store>(storePath(options_.run_dir, options_.uuid));
   since_ns_ = monotonicNs();
-  if (const auto self = processId(getpid())) started_ticks_ = self->start_ticks;
+  client_ticks_ = ticksNow();
   adopt();
   return {};
 }
 
 void Executor::adopt() {
-  const Stored stored = store_->load();
+  inherited_ = store_->load();
+  const Stored stored = inherited_;
   uint32_t guilty = 0;
-  if (stored.plan && roster_->check(*stored.plan, guilty)) (void)setPlan(*stored.plan, guilty);
+  if (stored.plan && roster_->check(*stored.plan, guilty)) roster_->apply(*stored.plan);
   for (const StoredProcess &p : stored.processes)
     if (const auto pidfd = openProcess(p.id)) (void)addProcess(p.id.pid, *pidfd, p.tenant_id);
   if (options_.worker_restarts)
@@ -116,10 +117,10 @@ void Executor::adopt() {
            options_.worker_restarts);
 }
 
-// What a successor needs to know; a process whose objects are not known again keeps its slices.
+// What a successor needs to know; of those whose objects are not found again yet, what was
+// inherited.
 void Executor::save() {
   Stored out;
-  const Stored before = store_->load();
   if (roster_->plan().generation) {
     Plan plan{roster_->plan(), {}};
     for (const auto &[id, tenant] : roster_->tenants()) plan.tenants.push_back(tenant->asked);
@@ -128,7 +129,7 @@ void Executor::save() {
   for (const auto &[id, managed] : processes_) out.processes.push_back({id, managed.tenant_id});
   for (const auto &tsg : roster_->tsgs())
     out.slices.push_back({tsg->process, tsg->tsg.handle, tsg->found_us});
-  for (const StoredSlice &slice : before.slices)
+  for (const StoredSlice &slice : inherited_.slices)
     if (processes_.count(slice.id) && !out.foundUs(slice.id, slice.tsg))
       out.slices.push_back(slice);
   if (const auto done = store_->save(out); !done && degraded_.empty())
@@ -191,7 +192,8 @@ Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
     known->second.tenant_id = tenant_id;
     roster_->move(*id, roster_->tenant(tenant_id));
   } else {
-    const uint32_t floor = id->start_ticks > started_ticks_ ? own_->client() : rm::kClientBase;
+    // Clients of one that started after ours was made have higher handles.
+    const uint32_t floor = id->start_ticks > client_ticks_ ? own_->client() : rm::kClientBase;
     processes_[*id] = {std::make_unique<Process>(*own_, pid, pidfd, floor, monotonicNs()),
                        tenant_id};
   }

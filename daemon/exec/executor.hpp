@@ -69,7 +69,8 @@ class Executor {
   uint64_t cardNs() const;
 
   void turnProcesses(uint64_t now_ns);
-  void updateObjects(const ProcessId &id, Managed &managed, uint64_t now_ns);
+  void updateObjects(const ProcessId &id, Managed &managed);
+  void reportControlled(const ProcessId &id, const Managed &managed);
   void release(const ProcessId &id, Managed &managed);
   void turnTrace(uint64_t now_ns);
   void infer(uint64_t now_ns);
@@ -98,10 +99,12 @@ class Executor {
   std::unique_ptr<Controls> controls_;
   std::unique_ptr<Enforcer> enforcer_;
   std::unique_ptr<Store> store_;
+  Stored inherited_;  // from an earlier worker
   std::map<ProcessId, Managed> processes_;
   std::deque<Event> events_;
   std::vector<Switch> records_;
-  uint64_t since_ns_ = 0, started_ticks_ = 0;
+  uint64_t since_ns_ = 0;
+  uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
   uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   uint64_t probed_window_ns_ = 0;

@@ -47,7 +47,7 @@ ManagedTsg *Executor::byPid(uint32_t pid) {
 }
 
 // Its objects as they are now, compared with those that are managed.
-void Executor::updateObjects(const ProcessId &id, Managed &managed, uint64_t now_ns) {
+void Executor::updateObjects(const ProcessId &id, Managed &managed) {
   const Process &process = *managed.process;
   std::vector<uint32_t> gone;
   for (const auto &tsg : roster_->tsgs()) {
@@ -67,17 +67,17 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed, uint64_t now
     if (visitor && visitor->tsg == &roster_->find(id, handle)->core) account_->forget(pid);
     roster_->remove(id, handle);
   }
-  const Stored stored = store_->load();
   for (const Tsg &tsg : process.tsgs()) {
     if (!tsg.compute() || roster_->find(id, tsg.handle)) continue;
     ManagedTsg fresh;
     fresh.process = id;
     fresh.of = process.foreign();
     fresh.tsg = tsg;
-    fresh.uncontrolled_ns = now_ns - process.namedNs();
+    const uint64_t ran_ns = account_->strangerSinceNs(static_cast<uint32_t>(id.pid));
+    fresh.uncontrolled_ns = ran_ns ? cardNs() - std::min(cardNs(), ran_ns) : 0;
     const auto us = controls_->timesliceUs(fresh.of, tsg);
     if (!us) continue;
-    const uint64_t found = stored.foundUs(id, tsg.handle);
+    const uint64_t found = inherited_.foundUs(id, tsg.handle);
     fresh.found_us = found ? found : *us;
     fresh.written_us = found && found != *us ? *us : 0;
     ManagedTsg &added = roster_->add(std::move(fresh), roster_->tenant(managed.tenant_id));
@@ -89,6 +89,13 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed, uint64_t now
   save();
 }
 
+void Executor::reportControlled(const ProcessId &id, const Managed &managed) {
+  uint64_t gap_ns = 0;
+  for (const auto &tsg : roster_->tsgs())
+    if (tsg->process == id) gap_ns = std::max(gap_ns, tsg->uncontrolled_ns);
+  report(EventKind::kProcessControlled, managed.tenant_id, id.pid, "", gap_ns);
+}
+
 void Executor::release(const ProcessId &id, Managed &managed) {
   const auto pid = static_cast<uint32_t>(id.pid);
   const Visitor *visitor = account_->visitor(pid);
@@ -97,6 +104,7 @@ void Executor::release(const ProcessId &id, Managed &managed) {
   account_->forget(pid);
   enforcer_->forget(id);
   roster_->removeProcess(id);
+  std::erase_if(inherited_.slices, [&](const StoredSlice &slice) { return slice.id == id; });
 }
 
 void Executor::turnProcesses(uint64_t now_ns) {
@@ -116,10 +124,8 @@ void Executor::turnProcesses(uint64_t now_ns) {
     if (process.state() == Process::State::kBlind) {
       report(EventKind::kProcessBlind, managed.tenant_id, id.pid, process.why());
     } else if (process.state() == Process::State::kControlled) {
-      updateObjects(id, managed, now_ns);
-      if (before != Process::State::kControlled)
-        report(EventKind::kProcessControlled, managed.tenant_id, id.pid, "",
-               process.controlledNs() - process.namedNs());
+      updateObjects(id, managed);
+      if (before != Process::State::kControlled) reportControlled(id, managed);
     }
   }
   for (const ProcessId &id : gone) {

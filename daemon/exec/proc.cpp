@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -32,6 +33,14 @@ Result<ProcessId> processId(pid_t pid, const std::string &proc) {
   for (int number = 3; number <= 22; number++)
     if (!(rest >> field)) return gone(pid);
   return ProcessId{pid, std::strtoull(field.c_str(), nullptr, 10)};
+}
+
+uint64_t ticksNow() {
+  timespec t{};
+  clock_gettime(CLOCK_BOOTTIME, &t);
+  const auto rate = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<uint64_t>(t.tv_sec) * rate +
+         static_cast<uint64_t>(t.tv_nsec) * rate / 1'000'000'000;
 }
 
 Result<pid_t> pidOf(int pidfd) {

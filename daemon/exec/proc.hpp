@@ -20,6 +20,8 @@ struct ProcessId {
 
 // ESRCH when there is no such process.
 Result<ProcessId> processId(pid_t pid, const std::string &proc = "/proc");
+// Now, as a start time.
+uint64_t ticksNow();
 // The pid that a pidfd names; ESRCH when it has ended.
 Result<pid_t> pidOf(int pidfd);
 // A pidfd of exactly this process; ESRCH when it has ended, also if its pid is used again.

@@ -166,7 +166,7 @@ struct ObjectStats {
   uint32_t gated;            // 0 or 1
   uint64_t slice_ns;         // in force
   uint64_t found_ns;         // slice when it was found, put back at the end
-  uint64_t uncontrolled_ns;  // from when its process was named to when it was under control
+  uint64_t uncontrolled_ns;  // from its first work that the trace has to when it was under control
 };
 
 // `tenant_count` TenantStats and then `object_count` ObjectStats follow.
@@ -187,7 +187,7 @@ struct StatsReply {
 };
 
 enum class EventKind : uint32_t {
-  kProcessControlled = 1,  // its TSGs are known and have their slices; value_ns: the gap
+  kProcessControlled = 1,  // its TSGs are known; value_ns: uncontrolled_ns
   kProcessGone,            // ended; its descriptors are closed
   kProcessBlind,           // no descriptor, client or TSG of it can be had; the sentence says why
   kControlRefused,         // control, status: what the driver said

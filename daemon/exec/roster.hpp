@@ -41,7 +41,7 @@ struct ManagedTsg {
   uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed
   uint64_t foreign_ns = 0;               // when somebody else last wrote its slice
   bool quarantined = false;
-  uint64_t refused_until_ns = 0;  // no writing before that
+  uint64_t refused_until_ns = 0;   // no writing before that
   uint64_t skipped_window_ns = 0;  // the window of the rotation in which it is not due
   // Of the probes whether it has work: windows until the next, answers in a row that it works, that
   // it was back at once; when that was last asked.

@@ -2,9 +2,10 @@
 // The executor as a whole against a fake driver: what tenants get, and what is left behind.
 #include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 
 #include "daemon/exec/gates.hpp"
+#include "daemon/exec/rm_abi.hpp"
 #include "unit/exec_bed.hpp"
 
 namespace qgpu::exec {
@@ -30,9 +31,11 @@ TEST(Executor, LedgerAgreesWithWhatRan) {
   ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 300), tenantOf(2, 100)}));
   const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
   bed.run(500 * kMilli);
+  bed.executor->turn();
   const Stats before = bed.executor->stats();
   const uint64_t from = bed.io.nowNs();
   const auto got = bed.shares({a, b}, 2 * kSecond);
+  bed.executor->turn();
   const Stats after = bed.executor->stats();
   const double wall = static_cast<double>(bed.io.nowNs() - from);
   for (size_t i = 0; i < 2; i++)
@@ -48,10 +51,80 @@ TEST(Executor, LaunchAndSyncTenantGetsItsShareByWindows) {
   const size_t a = bed.add(1, synced(300)), b = bed.add(2, queued());
   bed.run(3 * kSecond);
   const auto got = bed.shares({a, b}, 5 * kSecond);
-  std::printf("sync %.4f queued %.4f\n", got[0], got[1]);
   EXPECT_GE(got[0], 0.27);
   EXPECT_LE(got[0], 0.31);
   EXPECT_GE(got[0] + got[1], 0.95);
+}
+
+TEST(Executor, LaunchAndSyncTenantAmongManyGetsItsShare) {
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants;
+  for (uint32_t i = 1; i <= 4; i++) tenants.push_back(tenantOf(i, 100));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  std::vector<size_t> all = {bed.add(1, synced(300))};
+  for (uint32_t i = 2; i <= 4; i++) all.push_back(bed.add(i, queued()));
+  bed.run(5 * kSecond);
+  const auto got = bed.shares(all, 4 * kSecond);
+  EXPECT_GE(got[0], 0.22);  // its own gaps are 3 % of its time
+  for (size_t i = 1; i < 4; i++) EXPECT_NEAR(got[i], 0.243, 0.01);
+}
+
+TEST(Executor, WhoPacesItselfGetsNoWindows) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, synced(300, 4700)), b = bed.add(2, queued());
+  bed.run(2 * kSecond);
+  const auto got = bed.shares({a, b}, 4 * kSecond);
+  EXPECT_GE(got[1], 0.94);
+  EXPECT_GT(got[0], 0.005);
+  EXPECT_EQ(bed.executor->stats().tenants[0].windows, 0u);
+}
+
+TEST(Executor, FixedSharesHoldAloneAndTogether) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 300'000)}));
+  const size_t a = bed.add(1, queued());
+  bed.run(500 * kMilli);
+  EXPECT_NEAR(bed.shares({a}, 3 * kSecond)[0], 0.3, 0.003);
+  ASSERT_TRUE(
+      bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 300'000), tenantOf(2, 100, 400'000)}));
+  const size_t b = bed.add(2, queued());
+  bed.run(500 * kMilli);
+  const auto got = bed.shares({a, b}, 3 * kSecond);
+  EXPECT_NEAR(got[0], 0.3, 0.003);
+  EXPECT_NEAR(got[1], 0.4, 0.004);
+}
+
+TEST(Executor, CeilingHoldsALoneTenant) {
+  Bed bed;
+  bed.open();
+  if (const auto done = bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}); !done)
+    GTEST_SKIP() << done.error().sentence;
+  const size_t a = bed.add(1, queued());
+  bed.run(1 * kSecond);
+  EXPECT_NEAR(bed.shares({a}, 10 * kSecond)[0], 0.3, 0.003);
+}
+
+TEST(Executor, OnlineIsServedAtOnceAndTheOthersGetTheRest) {
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants = {tenantOf(1, 100), tenantOf(2, 100), tenantOf(3, 100)};
+  tenants[0].work_class = QGPU_CLASS_ONLINE;
+  tenants[1].work_class = tenants[2].work_class = QGPU_CLASS_OFFLINE;
+  if (const auto done = bed.plan(QGPU_POLICY_BURST_SHARE, tenants); !done)
+    GTEST_SKIP() << done.error().sentence;
+  const size_t b = bed.add(2, queued()), c = bed.add(3, queued());
+  bed.run(500 * kMilli);
+  // 300 us of work every 5 ms, less what it waits.
+  const size_t a = bed.add(1, synced(300, 4700));
+  bed.run(1 * kSecond);
+  const auto got = bed.shares({a, b, c}, 3 * kSecond);
+  EXPECT_GE(got[0], 0.055);
+  EXPECT_NEAR(got[1], got[2], 0.01);
+  EXPECT_GE(got[1] + got[2], 0.94 * (1 - got[0]) - 0.05);
 }
 
 TEST(Executor, EverythingIsAsFoundAfterStop) {
@@ -70,6 +143,147 @@ TEST(Executor, EverythingIsAsFoundAfterStop) {
   EXPECT_TRUE(bed.io.open_fds.empty());
   EXPECT_NE(access((bed.folder / "GPU-fake.gates").c_str(), F_OK), 0);
   EXPECT_NE(access((bed.folder / "GPU-fake.exec").c_str(), F_OK), 0);
+}
+
+TEST(Executor, RefusedPlanChangesNothing) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100)}));
+  const uint64_t generation = bed.executor->hello().generation;
+  const auto done =
+      bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 600'000), tenantOf(2, 100, 500'000)});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().err, ENOSPC);
+  EXPECT_NE(done.error().sentence.find("110.0"), std::string::npos) << done.error().sentence;
+  EXPECT_FALSE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(1, 100)}));
+  EXPECT_EQ(bed.executor->hello().generation, generation);
+  EXPECT_EQ(bed.executor->stats().tenants.size(), 1u);
+}
+
+TEST(Executor, ProcessNeedsATenantOfThePlanAndItsOwnDescriptor) {
+  Bed bed;
+  bed.open();
+  fakes::Child a, b;
+  EXPECT_EQ(bed.executor->addProcess(a.pid(), a.pidfd(), 1).error().err, ENOENT);
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100)}));
+  EXPECT_EQ(bed.executor->addProcess(a.pid(), b.pidfd(), 1).error().err, EINVAL);
+  EXPECT_TRUE(bed.executor->addProcess(a.pid(), a.pidfd(), 1));
+  EXPECT_TRUE(bed.executor->dropProcess(a.pid()));
+  EXPECT_EQ(bed.executor->dropProcess(a.pid()).error().err, ENOENT);
+}
+
+TEST(Executor, TenantThatDiesWhileStoppedLeavesNothing) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(
+      bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 300'000), tenantOf(2, 100, 300'000)}));
+  const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
+  bed.run(500 * kMilli);
+  const size_t open = bed.io.open_fds.size();
+  while (bed.tsg(a).enabled) bed.run(1 * kMilli);
+  const pid_t pid = bed.children[a]->pid();
+  bed.children[a]->end();
+  bed.io.endProcess(pid);
+  bed.run(1 * kSecond);
+  EXPECT_EQ(bed.count(EventKind::kProcessGone), 1u);
+  EXPECT_EQ(bed.io.open_fds.size(), open - 1);
+  EXPECT_EQ(bed.executor->stats().objects.size(), 1u);
+  EXPECT_EQ(readGates(bed.folder / "GPU-fake.gates")->size(), 1u);
+  EXPECT_NEAR(bed.shares({b}, 2 * kSecond)[0], 0.3, 0.005);
+}
+
+TEST(Executor, SliceThatSomebodyElseSetIsRestoredAndReported) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued());
+  bed.add(2, queued());
+  bed.run(1 * kSecond);
+  const uint64_t ours = bed.tsg(a).slice_us;
+  bed.tsg(a).slice_us = 1'000'000;
+  bed.run(1200 * kMilli);
+  EXPECT_EQ(bed.tsg(a).slice_us, ours);
+  EXPECT_EQ(bed.count(EventKind::kForeignChange), 1u);
+  EXPECT_EQ(bed.count(EventKind::kQuarantine), 0u);
+  bed.tsg(a).slice_us = 1'000'000;
+  bed.run(1200 * kMilli);
+  EXPECT_EQ(bed.count(EventKind::kQuarantine), 1u);
+  EXPECT_EQ(bed.executor->stats().tenants[0].foreign_changes, 2u);
+}
+
+TEST(Executor, RefusedControlIsReportedOnceASecondAndTheOthersGoOn) {
+  Bed bed;
+  bed.open();
+  bed.io.refuse[rm::kCtrlTsgSetTimeslice] = rm::kInsufficientPermissions;
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  bed.add(1, queued());
+  bed.add(2, queued());
+  bed.run(3 * kSecond);
+  EXPECT_GE(bed.count(EventKind::kControlRefused), 2u);
+  EXPECT_LE(bed.count(EventKind::kControlRefused), 10u);
+  bed.io.refuse.clear();
+  bed.run(2 * kSecond);
+  EXPECT_NE(bed.tsg(0).slice_us, 2048u);
+}
+
+TEST(Executor, WithoutTheTraceSlicesStillHoldAndTheSourceSaysSo) {
+  Bed bed;
+  bed.io.status_of_trace = rm::kInsufficientPermissions;
+  bed.open();
+  EXPECT_EQ(bed.executor->hello().source, static_cast<uint32_t>(QGPU_SOURCE_INFERRED));
+  EXPECT_NE(bed.executor->hello().status.sentence[0], 0);
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
+  bed.run(500 * kMilli);
+  const auto got = bed.shares({a, b}, 2 * kSecond);
+  EXPECT_NEAR(got[0] / (got[0] + got[1]), 2.0 / 3, 0.01);
+  EXPECT_EQ(bed.executor->stats().tenants[0].source, static_cast<uint32_t>(QGPU_SOURCE_INFERRED));
+}
+
+TEST(Executor, SuccessorTakesOverPlanProcessesAndFoundSlices) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
+  bed.run(1 * kSecond);
+  const uint64_t slice = bed.tsg(a).slice_us;
+  const uint64_t generation = bed.executor->hello().generation;
+  bed.executor.reset();  // as by a signal: nothing is put back
+  EXPECT_EQ(bed.tsg(a).slice_us, slice);
+  bed.open(1);
+  EXPECT_EQ(bed.executor->hello().generation, generation);
+  EXPECT_EQ(bed.executor->hello().processes, 2u);
+  bed.run(500 * kMilli);
+  EXPECT_EQ(bed.count(EventKind::kWorkerRestarted), 1u);
+  const auto got = bed.shares({a, b}, 2 * kSecond);
+  EXPECT_NEAR(got[0] / (got[0] + got[1]), 2.0 / 3, 0.01);
+  bed.executor->stop();
+  EXPECT_EQ(bed.tsg(a).slice_us, 2048u);
+  EXPECT_EQ(bed.tsg(b).slice_us, 2048u);
+}
+
+TEST(Executor, BestEffortPutsEverythingBack) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 200'000)}));
+  const size_t a = bed.add(1, queued());
+  bed.run(500 * kMilli);
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BEST_EFFORT, {tenantOf(1, 100)}));
+  bed.run(100 * kMilli);
+  EXPECT_TRUE(bed.tsg(a).enabled);
+  EXPECT_EQ(bed.tsg(a).slice_us, 2048u);
+  EXPECT_GE(bed.shares({a}, 1 * kSecond)[0], 0.99);
+}
+
+TEST(Executor, NobodyIsStoppedForLongerThanTheDriverWaits) {
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(
+      bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 10'000), tenantOf(2, 100, 980'000)}));
+  const size_t a = bed.add(1, queued());
+  bed.add(2, queued());
+  bed.run(6 * kSecond);
+  EXPECT_LE(bed.tsg(a).gap_longest_ns, 500 * kMilli);
 }
 
 }  // namespace
