@@ -57,8 +57,11 @@ void Enforcer::chooseMembers() {
   });
   int64_t left_ns = core_.window.budget_ns;
   for (ManagedTsg *tsg : members) {
-    if (left_ns <= 0) tsg->skipped_window_ns = core_.window.from_ns;
-    left_ns -= static_cast<int64_t>(core_slice_ns(&core_, &tsg->core));
+    const auto slice_ns = static_cast<int64_t>(core_slice_ns(&core_, &tsg->core));
+    // The last to come must not be the one whose slice is cut.
+    if (tsg != members[0] && left_ns < slice_ns - slice_ns / 8)
+      tsg->skipped_window_ns = core_.window.from_ns;
+    left_ns -= slice_ns;
   }
 }
 

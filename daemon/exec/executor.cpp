@@ -62,7 +62,9 @@ uint64_t periodFor(const Plan &plan) {
 }  // namespace
 
 Executor::Executor(std::unique_ptr<RmClient> own, const ExecutorOptions &options)
-    : own_(std::move(own)), options_(options) {}
+    : own_(std::move(own)),
+      options_(options),
+      random_(static_cast<std::minstd_rand::result_type>(options.seed)) {}
 
 Executor::~Executor() {
   trace_.reset();
@@ -79,7 +81,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<RmClient> own
 Result<void> Executor::init() {
   core_params params = coreParams(options_.params);
   setWindowParams(params, kFrameNs);
-  if (core_init(&core_, &params, kMaxTenants, monotonicNs(), cardNs()))
+  if (core_init(&core_, &params, kMaxTenants, options_.seed, cardNs()))
     return Error{ENOMEM, "no memory for the scheduler", {}};
   auto trace = Trace::open(*own_);
   if (trace)

@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct ExecutorOptions {
   std::string run_dir = "/run/qgpu";
   CardParams params;
   uint32_t worker_restarts = 0;
+  uint64_t seed = 1;  // of what is done at random instants
 };
 
 class Executor {
@@ -86,6 +88,7 @@ class Executor {
   uint64_t nextNs(uint64_t now_ns);
   ManagedTsg *byPid(uint32_t pid);
   uint32_t awake() const;
+  uint64_t jitter(uint64_t ns);
 
   void report(EventKind kind, uint32_t tenant_id, pid_t pid, const std::string &sentence,
               uint64_t value = 0, uint32_t status = 0);
@@ -109,6 +112,7 @@ class Executor {
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   uint64_t probed_window_ns_ = 0;
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
+  std::minstd_rand random_;
   std::string degraded_;
 };
 

@@ -7,7 +7,6 @@
 #include <linux/qgpu.h>
 
 #include <algorithm>
-#include <random>
 
 #include "executor.hpp"
 
@@ -32,13 +31,10 @@ constexpr uint64_t kProbeUnsureNs = 10 * kMs, kProbeSureNs = 1000 * kMs;
 // Answers in a row that it was back.
 constexpr unsigned kAnswersSure = 3;
 
-// Half to one and a half of it.
-uint64_t jitterOf(uint64_t ns) {
-  static std::minstd_rand random{1};
-  return ns / 2 + random() % ns;
-}
-
 }  // namespace
+
+// Half to one and a half of it.
+uint64_t Executor::jitter(uint64_t ns) { return ns / 2 + random_() % ns; }
 
 ManagedTsg *Executor::byPid(uint32_t pid) {
   for (const auto &tsg : roster_->tsgs())
@@ -217,7 +213,7 @@ void Executor::probeHolder(uint64_t now_ns) {
   const bool own_window = inOwnWindow(*tsg);
   const bool others_wait = std::any_of(roster_->tsgs().begin(), roster_->tsgs().end(),
                                        [](const auto &t) { return t->gated; });
-  uint64_t gap_ns = jitterOf(kProbeBusyNs);
+  uint64_t gap_ns = jitter(kProbeBusyNs);
   if (account_->holderIdle()) {
     gap_ns = others_wait ? kProbeAgainNs : kProbeIdleNs;
     if (tsg->tenant->asked.ceiling_ppm < QGPU_PPM) gap_ns = std::min(gap_ns, kProbeSoonNs);

@@ -54,6 +54,7 @@ Result<std::unique_ptr<Executor>> openExecutor(RmIo &io, const WorkerOptions &op
   out.driver = version->text();
   out.run_dir = options.run_dir;
   out.worker_restarts = options.restarts;
+  out.seed = monotonicNs();
   return Executor::create(std::move(*own), out);
 }
 

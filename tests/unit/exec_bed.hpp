@@ -11,6 +11,7 @@
 #include "daemon/exec/executor.hpp"
 #include "fakes/child.hpp"
 #include "fakes/fake_rm.hpp"
+#include "fakes/seed.hpp"
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu::exec {
@@ -41,6 +42,7 @@ struct Bed {
     options.uuid = "GPU-fake";
     options.run_dir = folder.path();
     options.worker_restarts = restarts;
+    options.seed = fakes::seed();
     auto made = Executor::create(std::move(*own), options);
     ASSERT_TRUE(made) << made.error().text();
     executor = std::move(*made);
