@@ -1,0 +1,326 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: --icount --timeout 600
+# 40-rm.sh: method rm from end to end, with no qgpu.ko: qgpud, qgpu-exec and tenants of the simulated driver. Shares by the
+# card's own record, a ceiling, deaths of tenant, worker and guard while a tenant is gated, controls that are refused or slow,
+# no permission, an unknown driver; the card is left as it was found.
+set -euo pipefail
+# shellcheck source=../lib.sh
+source "$(dirname "$0")/../lib.sh"
+# shellcheck source=../front-lib.sh
+source "$(dirname "$0")/../front-lib.sh"
+
+front_load
+[[ -x $front_bin/qgpu-exec ]] || { note "no qgpu-exec in $QGPU_PROGRAMS/bin"; exit 1; }
+# What runs while time is measured is in memory: a read of the host's files makes guest time jump.
+PATH=$front_bin:$(copy_to_tmpfs "$(command -v sleep)" "$(command -v awk)" "$(command -v grep)" "$(command -v cat)"):$PATH
+uuid=GPU-71677075-5349-4d54-8034-000000000000
+mkdir -p /run/d /run/qgpu /var/lib/qgpu
+config=/run/d/qgpud.toml
+declare -A pids record
+
+configure() { # [POLICY [A'S LINES [B'S]]]
+	cat >"$config" <<-END
+		[daemon]
+		state = "/run/d/state.json"
+		[[card]]
+		match = 0
+		method = "rm"
+		policy = "${1:-burst-share}"
+		[tenant.a]
+		weight = 200
+		${2:-}
+		[tenant.b]
+		weight = 100
+		${3:-}
+	END
+}
+reload() {
+	configure "$@"
+	kill -HUP "$daemon"
+}
+daemon_start() {
+	qgpud --foreground -c "$config" >>/run/d/log 2>&1 &
+	daemon=$!
+}
+daemon_stop() { # SIGNAL
+	kill "-$1" "$daemon"
+	wait "$daemon" 2>/dev/null || true
+}
+executor_start() {
+	qgpu-exec --card 0 "$@" >>/run/d/exec.log 2>&1 &
+	guard=$!
+}
+executor_stop() { # SIGNAL
+	kill "-$1" "$guard"
+	wait "$guard" 2>/dev/null || true
+}
+worker() { pgrep -P "$guard" | head -n 1; }
+status_has() { qgpuctl status --json >/run/d/status && grep -q -- "$1" /run/d/status; }
+is_ok() { status_has '"state": *"ok"'; }
+is_degraded() { status_has '"state": *"degraded"'; }
+
+load() { # NAME [options]
+	local name=$1
+	shift
+	qgpuctl run --tenant "$name" -- qgpu-load --kernel-us 1000 --depth 32 --seconds 1000 "$@" >/run/d/load-"$name" 2>&1 &
+	check "$name is on the card" wait_until 10 has_tsg "$name"
+	pids[$name]=$(head -n 1 "/sys/fs/cgroup/qgpu/$name/cgroup.procs")
+}
+unload() { # NAME...
+	local name
+	for name in "$@"; do
+		kill -9 "${pids[$name]}"
+		unset "pids[$name]"
+	done
+}
+has_tsg() {
+	local pid
+	for pid in $(cat "/sys/fs/cgroup/qgpu/$1/cgroup.procs"); do
+		! grep -q " pid $pid .* state live" "$front_debug/card0/tsgs" || return 0
+	done
+	return 1
+}
+# record[NAME] and card_ns at one instant, by the card's own record, without starting a process.
+look() {
+	local lines line name
+	mapfile -t lines <"$front_debug/card0/tsgs"
+	for line in "${lines[@]}"; do
+		for name in "${!pids[@]}"; do
+			[[ $line != *" pid ${pids[$name]} "* ]] || record[$name]=${line##* }
+		done
+	done
+	mapfile -t lines <"$front_debug/card0/totals"
+	card_ns=${lines[0]#time_ns }
+}
+declare -A ran
+measure() { # SECONDS: ran[NAME] in percent of the clock
+	local name from_ns
+	local -A from
+	look
+	for name in "${!pids[@]}"; do from[$name]=${record[$name]}; done
+	from_ns=$card_ns
+	sleep "$1"
+	look
+	for name in "${!pids[@]}"; do
+		ran[$name]=$(calc "100 * (${record[$name]} - ${from[$name]}) / ($card_ns - $from_ns)")
+	done
+}
+calc() { awk "BEGIN { printf \"%.4f\", $* }"; }
+is_within() { # VALUE WANTED TOLERANCE
+	awk -v v="$1" -v w="$2" -v t="$3" 'BEGIN { d = v - w; exit !(d <= t && d >= -t) }'
+}
+runs() { # NAME: it gets work done
+	local before
+	look
+	before=${record[$1]}
+	sleep 0.1
+	look
+	((record[$1] > before))
+}
+
+# The driver's side of a tenant: its slice in us, and how many of its channels are stopped.
+gate() { # NAME FIELD
+	local line
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		set -- "$1" "$2" $line
+		[[ $4 != "${pids[$1]}" ]] || { [[ $2 == slice ]] && echo "$8" || echo "${10}"; }
+	done <"$front_debug/card0/gates"
+}
+is_gated() { [[ $(gate "$1" gated) == 1 ]]; }
+is_open() { [[ $(gate "$1" gated) == 0 ]]; }
+has_slice() { [[ $(gate "$1" slice) == "$2" ]]; }
+fault() { echo "$*" >"$front_debug/faults"; }
+said() { grep -q -- "$1" /run/d/log; }
+exec_said() { grep -q -- "$1" /run/d/exec.log; }
+# check_or_skip NAME REASON CMD...: for what another part is known not to do yet.
+check_or_skip() {
+	local name=$1 reason=$2
+	shift 2
+	if "$@" >/dev/null 2>&1; then ok "$name"; else skip "$name" "$reason"; fi
+}
+within() { # VALUE LOW HIGH
+	awk -v v="$1" -v l="$2" -v h="$3" 'BEGIN { exit !(v >= l && v <= h) }'
+}
+
+# ---- without an executor ----
+configure
+daemon_start
+check "the module is not there" test ! -e /sys/module/qgpu
+check "without an executor the card is degraded" wait_until 10 is_degraded
+check "and says what is missing" status_has "no executor is running"
+check "the method is shown" status_has '"method": *"rm"'
+check "--check shows it too" sh -c "qgpud --check -c $config | grep -qE '^0 +rm +a '"
+run_fails() { ! qgpuctl run --tenant a -- true; }
+check "run fails closed" run_fails
+
+# ---- two tenants 2:1 ----
+executor_start
+check "with one it is enforced" wait_until 20 is_ok
+load a
+load b
+sleep 2
+measure 10
+note "a ran ${ran[a]} %, b ${ran[b]} %"
+check "2:1 within 2 %" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.04
+check "together they get 97 %" is_within "$(calc "${ran[a]} + ${ran[b]}")" 100 3
+note "$(qgpuctl status)"
+check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.01
+
+# ---- qgpud dies, and comes back ----
+before=${ran[a]}
+daemon_stop KILL
+measure 3
+note "without qgpud a ran ${ran[a]} %"
+check "without qgpud no share moves by more than 1 pp" is_within "${ran[a]}" "$before" 1
+daemon_start
+check "qgpud is back" wait_until 20 is_ok
+measure 3
+note "with it again ${ran[a]} %"
+check "and no share has moved" is_within "${ran[a]}" "$before" 1
+
+# ---- a ceiling (a fixed share is one), alone and in company ----
+reload fixed-share "guarantee = 30.0" "guarantee = 60.0"
+unload b
+tenant_gone() { ! has_tsg "$1"; }
+check "b is gone" wait_until 5 tenant_gone b
+check "a is held now and then" wait_until 5 is_gated a
+sleep 1
+measure 8
+note "a ran ${ran[a]} % of a ceiling of 30"
+check "a ceiling of 30 % is kept within 1 pp" is_within "${ran[a]}" 30 1
+load b
+sleep 1
+measure 5
+note "a ran ${ran[a]} %, b ${ran[b]} %"
+check "in company a keeps it" is_within "${ran[a]}" 30 1
+check "and b has its own" is_within "${ran[b]}" 60 1
+
+# ---- the worker dies while a is held ----
+check "a is held" wait_until 5 is_gated a
+first_worker=$(worker)
+kill -9 "$first_worker"
+check "its worker is dead: a runs again" wait_until 1 is_open a
+check "and gets work done" runs a
+restarted() { [[ -n $(worker) && $(worker) != "$first_worker" ]]; }
+check "another worker comes" wait_until 10 restarted
+check "the card is enforced again" wait_until 10 is_ok
+check "a is held again" wait_until 10 is_gated a
+sleep 1
+measure 5
+check "to its ceiling" is_within "${ran[a]}" 30 1
+
+# ---- worker and guard die while a is held ----
+check "a is held" wait_until 5 is_gated a
+kill -9 "$guard" "$(worker)"
+wait "$guard" 2>/dev/null || true
+check "the card is degraded" wait_until 10 is_degraded
+check "a release by hand lets a run" qgpu-exec --release --card 0
+check "a is open" is_open a
+check "and gets work done" runs a
+check_or_skip "with the driver's slice" "qgpu-exec --release leaves the slices" has_slice a 1024
+executor_start
+check "a new executor is told all" wait_until 20 is_ok
+check "a is held again" wait_until 10 is_gated a
+
+# ---- whoever is killed whenever, nobody stays stopped ----
+for ((i = 0; i < 8; i++)); do
+	first_worker=$(worker)
+	sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+	if ((i % 2)); then
+		kill -9 "$first_worker"
+	else
+		kill -9 "$guard" "$first_worker"
+		wait "$guard" 2>/dev/null || true
+		executor_start
+	fi
+	restarted() { [[ -n $(worker) && $(worker) != "$first_worker" ]]; }
+	wait_until 10 restarted && wait_until 2 runs a && wait_until 2 runs b || break
+done
+check_equal "after 8 kills at random instants a and b run" "$i" 8
+check "and are enforced" wait_until 20 is_ok
+
+# ---- the tenant dies while it is held ----
+check "a is held" wait_until 5 is_gated a
+unload a
+check "a is gone within a second" wait_until 1 tenant_gone a
+check "b has the card" runs b
+clients() { front_value objects clients; }
+only_ours() { (($(clients) <= 3)); } # b's, the worker's, the guard's
+check "no descriptor keeps anything of it" wait_until 2 only_ours
+reload
+unload b
+check "b is gone too" wait_until 2 tenant_gone b
+load a
+load b
+sleep 1
+measure 3
+check "a new a gets its share" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.1
+
+# ---- a control is refused ----
+fault refuse 0xa06c0103 0x1b
+configure burst-share "guarantee = 80.0"
+kill -HUP "$daemon"
+check "a refused control is told of" wait_until 10 said control-refused
+check "qgpud answers" qgpuctl status
+fault clear
+sleep 2
+measure 5
+note "after the refusal a ran ${ran[a]} %"
+check "then the shares are right again" within "${ran[a]}" 80 96
+
+# ---- a control takes long: qgpud does not ----
+fault slow 0xa06c0103 8000 1
+reload
+check "the card is degraded while the executor is silent" wait_until 9 is_degraded
+check "the sentence says so" status_has "does not answer"
+started=${EPOCHREALTIME/./}
+check "qgpud answers meanwhile" qgpuctl status
+check "within a second" test $((${EPOCHREALTIME/./} - started)) -lt 1000000
+check "it is enforced when the control is done" wait_until 20 is_ok
+# What a got too much in those 8 s, b gets back first.
+for ((i = 0; i < 6; i++)); do
+	measure 4
+	note "a ran ${ran[a]} %, b ${ran[b]} %"
+	! is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.1 || break
+done
+check "2:1 again" test "$i" -lt 6
+
+# ---- best-effort, and the end: as it was found ----
+check "best-effort" qgpuctl policy 0 best-effort
+check "a has the driver's slice again" wait_until 5 has_slice a 1024
+check "b too" wait_until 5 has_slice b 1024
+check "back to burst-share" qgpuctl policy 0 burst-share
+slice_is_other() { ! has_slice "$1" 1024; }
+check "slices are ours again" wait_until 5 slice_is_other a
+executor_stop TERM
+check "the executor stops: a has the driver's slice" has_slice a 1024
+check "b too" has_slice b 1024
+check "and none is held" is_open a
+check_equal "nothing is left of it in its folder" "$(find /run/qgpu -name '*gates*' -size +0 | wc -l)" 0
+
+# ---- no permission ----
+setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace qgpu-exec --card 0 >>/run/d/exec.log 2>&1 &
+guard=$!
+check_or_skip "without permission the tenants cannot be had, and that is said" \
+	"the executor does not tell that it may not look at a process's descriptors" wait_until 5 said process-blind
+check "they run all the same" runs a
+note "$(qgpuctl status)"
+executor_stop TERM
+unload a b
+
+# ---- an unknown driver ----
+daemon_stop TERM
+check "everything is gone" wait_until 5 front_is_empty
+check "the driver unloads" modprobe -r qgpu_sim
+check "another version loads" modprobe qgpu_sim version=999.12.1
+unknown_driver() { qgpu-exec --card 0 >/run/d/unknown 2>&1; }
+check_fails "an unknown version is refused" unknown_driver
+check "with one sentence" grep -q "999.12.01 is outside" /run/d/unknown
+executor_start --force-driver
+check "--force-driver tries" wait_until 10 test -S "/run/qgpu/exec-$uuid.sock"
+executor_stop TERM
+front_unload
+((tests_failed == 0)) || note "$(tail -n 40 /run/d/log /run/d/exec.log)"
+done_testing
