@@ -55,13 +55,16 @@ void Enforcer::chooseMembers() {
   std::stable_sort(members.begin(), members.end(), [&](const ManagedTsg *a, const ManagedTsg *b) {
     return core_lag_ns(&core_, &a->tenant->core) > core_lag_ns(&core_, &b->tenant->core);
   });
-  int64_t left_ns = core_.window.budget_ns;
+  int64_t left_ns = core_.window.budget_ns, lags_ns = 0;
+  for (const ManagedTsg *tsg : members) lags_ns += core_lag_ns(&core_, &tsg->tenant->core);
   for (ManagedTsg *tsg : members) {
     const auto slice_ns = static_cast<int64_t>(core_slice_ns(&core_, &tsg->core));
+    const int64_t behind_ns =
+        core_lag_ns(&core_, &tsg->tenant->core) - lags_ns / static_cast<int64_t>(members.size());
     // The last to come must not be the one whose slice is cut.
     if (tsg != members[0] && left_ns < slice_ns - slice_ns / 8)
       tsg->skipped_window_ns = core_.window.from_ns;
-    left_ns -= slice_ns;
+    left_ns -= slice_ns + std::max<int64_t>(behind_ns, 0);
   }
 }
 

@@ -85,6 +85,7 @@ class Executor {
   uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
   void probeEarly(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);
+  void fitCycle();
   uint64_t nextNs(uint64_t now_ns);
   ManagedTsg *byPid(uint32_t pid);
   uint32_t awake() const;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs = 20'000;
+// Of a window that follows others.
+constexpr uint64_t kWindowNs = 50 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
 // Between two probes of a holder that is alone: with work a probe costs it 0.2 ms, without nothing.
@@ -306,6 +308,20 @@ uint64_t Executor::nextNs(uint64_t now_ns) {
   return next;
 }
 
+// A change of a window costs a millisecond of two controls: where windows follow each other under
+// burst-share, the cycle is as long as windows of 50 ms each make it. The plan's own cycle wins.
+void Executor::fitCycle() {
+  if (roster_->plan().policy != QGPU_POLICY_BURST_SHARE || roster_->plan().cycle_ns) return;
+  uint64_t servers = 0, members = 0;
+  for (const auto &[id, tenant] : roster_->tenants()) {
+    if (!tenant->core.awake_count) continue;
+    (tenant->core.misfit ? servers : members)++;
+  }
+  const uint64_t cycle_ns =
+      servers && servers + members > 1 ? kWindowNs * (servers + std::min<uint64_t>(members, 1)) : 0;
+  if (cycle_ns != core_.cycle_asked_ns) core_policy_set(&core_, CORE_BURST_SHARE, cycle_ns);
+}
+
 uint64_t Executor::turn() {
   turnProcesses(monotonicNs());
   turnTrace(cardNs());
@@ -314,6 +330,7 @@ uint64_t Executor::turn() {
     probeEarly(cardNs());
   }
   uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
+  fitCycle();
   core_pick(&core_, now_ns);
   enforcer_->apply(now_ns);
   tellAccount();
