@@ -225,6 +225,8 @@ check "a new executor is told all" wait_until 20 is_ok
 check "a is held again" wait_until 10 is_gated a
 
 # ---- whoever is killed whenever, nobody stays stopped ----
+RANDOM=${QGPU_SEED:-1}
+note "repeat with QGPU_SEED=${QGPU_SEED:-1}"
 for ((i = 0; i < 8; i++)); do
 	first_worker=$(worker)
 	sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
