@@ -355,24 +355,19 @@ static struct core_tsg *online_first(const struct core *core)
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 {
 	const struct core_tenant *server = core->window.owner;
-	struct core_tsg *first;
+	bool runs = core->seen == CORE_SEEN_TSG && core->seen_tsg == core->visit;
+	struct core_tsg *first = NULL;
 
-	if (!core->window.fresh) {
-		where_now(core, now_ns, out);
-		return;
-	}
-	if (!server)
-		server = &core->rotation;
-	*out = server->phase;
-	if (core->window.kind != CORE_WINDOW_ONLINE)
-		return;
-	/* While a tail is still on an online tenant may wake: it is not to wait for the new owner's
-	 * as well. One that sleeps is skipped at no cost. */
-	first = online_first(core);
-	if (first && first == core->visit)
-		where_now(core, now_ns, out);
-	else if (first)
+	/* While a tail is still on an online tenant may wake: it is not to wait for another as
+	 * well. One that sleeps is skipped at no cost. */
+	if (core->window.kind == CORE_WINDOW_ONLINE)
+		first = online_first(core);
+	if (first && !(runs && first == core->visit))
 		*out = (struct core_phase){ .tsg = first, .slice_ns = first->planned_ns };
+	else if (first || !core->window.fresh)
+		where_now(core, now_ns, out);
+	else
+		*out = server ? server->phase : core->rotation.phase;
 }
 
 void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns)
