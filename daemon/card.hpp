@@ -15,6 +15,20 @@
 
 namespace qgpu {
 
+// What an executor says of itself; method rm only.
+struct ExecutorInfo {
+  std::string driver;                      // its version
+  std::string profile;                     // the interface that is used for it
+  uint32_t source = QGPU_SOURCE_INFERRED;  // of run times, enum qgpu_source
+  uint32_t processes = 0;
+  uint64_t gap_ns = 0;  // longest from a process' naming to its control, of those that run
+  uint64_t controls = 0;
+  uint64_t controls_refused = 0;
+  uint64_t foreign_changes = 0;  // put right again
+  uint64_t lost_records = 0;     // of the trace
+  uint32_t restarts = 0;         // of its worker
+};
+
 struct CardInfo {
   uint32_t index = 0;
   std::string uuid;
@@ -33,6 +47,7 @@ struct CardInfo {
   uint64_t slice_max_ns = 0;
   uint32_t tenants = 0;
   uint32_t tsgs = 0;
+  std::optional<ExecutorInfo> executor;
 };
 
 // Settings of one tenant on one card, as asked.

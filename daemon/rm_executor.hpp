@@ -96,6 +96,7 @@ class RmExecutor {
   std::optional<Error> trouble() const;
   void publishState(std::vector<CardEvent> &events);
   CardInfo info() const;
+  std::optional<ExecutorInfo> executorInfo() const;
   TenantStatus statusOf(const std::string &name, const Tenant &tenant) const;
   std::string nameOf(uint32_t tenant_id) const;
 

@@ -37,6 +37,19 @@ Json toJson(const TenantStatus &tenant) {
           {"tsgs", tenant.tsgs}};
 }
 
+Json toJson(const ExecutorInfo &executor) {
+  return {{"driver", executor.driver},
+          {"profile", executor.profile},
+          {"source", sourceName(executor.source)},
+          {"processes", executor.processes},
+          {"gap_ns", executor.gap_ns},
+          {"controls", executor.controls},
+          {"controls_refused", executor.controls_refused},
+          {"foreign_changes", executor.foreign_changes},
+          {"lost_records", executor.lost_records},
+          {"restarts", executor.restarts}};
+}
+
 }  // namespace
 
 Json toJson(const CardSnapshot &card, const Metrics *metrics) {
@@ -48,22 +61,24 @@ Json toJson(const CardSnapshot &card, const Metrics *metrics) {
       entry["measured"] = toJson(*rates);
     tenants.push_back(std::move(entry));
   }
-  return {{"index", info.index},
-          {"uuid", info.uuid},
-          {"name", info.name},
-          {"chip_id", info.chip_id},
-          {"simulated", info.simulated},
-          {"method", methodName(info.method)},
-          {"state", cardStateName(info.state)},
-          {"reason", info.reason},
-          {"policy", policyName(info.policy)},
-          {"generation", info.generation},
-          {"switch_ns", info.switch_ns},
-          {"cycle_ns", info.cycle_ns},
-          {"slice_min_ns", info.slice_min_ns},
-          {"slice_max_ns", info.slice_max_ns},
-          {"tsgs", info.tsgs},
-          {"tenants", tenants}};
+  Json json = {{"index", info.index},
+               {"uuid", info.uuid},
+               {"name", info.name},
+               {"chip_id", info.chip_id},
+               {"simulated", info.simulated},
+               {"method", methodName(info.method)},
+               {"state", cardStateName(info.state)},
+               {"reason", info.reason},
+               {"policy", policyName(info.policy)},
+               {"generation", info.generation},
+               {"switch_ns", info.switch_ns},
+               {"cycle_ns", info.cycle_ns},
+               {"slice_min_ns", info.slice_min_ns},
+               {"slice_max_ns", info.slice_max_ns},
+               {"tsgs", info.tsgs},
+               {"tenants", tenants}};
+  if (info.executor) json["executor"] = toJson(*info.executor);
+  return json;
 }
 
 Json toJson(const CardEvent &event) {

@@ -307,6 +307,28 @@ TEST_F(RmCardTest, CountersComeUpAndNoneTwice) {
   EXPECT_EQ(tenantOf("a").share_ppm, 666'667u);
 }
 
+TEST_F(RmCardTest, StatusSaysWhatTheExecutorCounts) {
+  executor();
+  ASSERT_TRUE(card().apply(twoToOne()).ok());
+  EXPECT_EQ(info().executor->processes, 0u);
+  {
+    auto guard = executor().lock();
+    exec::TenantStats stats{};
+    stats.id = 77;
+    stats.processes = 2;
+    stats.foreign_changes = 3;
+    executor().tenants[77] = stats;
+  }
+  clock.advance(kSecondNs);
+  const CardInfo now = info();
+  ASSERT_TRUE(now.executor);
+  EXPECT_EQ(now.executor->processes, 2u);
+  EXPECT_EQ(now.executor->foreign_changes, 3u);
+  executor().stop();
+  ASSERT_TRUE(untilState(QGPU_CARD_DEGRADED));
+  EXPECT_FALSE(info().executor);
+}
+
 TEST_F(RmCardTest, EventsHaveTheTenantsName) {
   executor();
   ASSERT_TRUE(card().apply(twoToOne()).ok());

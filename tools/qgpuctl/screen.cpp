@@ -26,6 +26,23 @@ std::string measured(const Json &tenant, const char *key) {
   return percent(number(*rates, key));
 }
 
+// What goes wrong is named only when it did.
+std::string executorText(const Json &executor) {
+  std::string out = "  driver " + text(executor, "driver") + ", run times by " +
+                    text(executor, "source") + ", " +
+                    std::to_string(number(executor, "processes")) + " processes";
+  if (number(executor, "gap_ns"))
+    out += " under control within " + duration(number(executor, "gap_ns"));
+  const std::pair<const char *, const char *> counts[] = {
+      {"controls_refused", " controls refused"},
+      {"foreign_changes", " foreign changes undone"},
+      {"lost_records", " trace records lost"},
+      {"restarts", " restarts"}};
+  for (const auto &[key, what] : counts)
+    if (number(executor, key)) out += ", " + std::to_string(number(executor, key)) + what;
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string percent(uint64_t ppm) {
@@ -70,6 +87,7 @@ std::string cardText(const Json &card) {
          duration(number(card, "cycle_ns")) +
          (managed ? "" : ", observed only: the configuration does not name it") + "\n";
   if (!text(card, "reason").empty()) out += "  reason: " + text(card, "reason") + "\n";
+  if (card.contains("executor")) out += executorText(card.at("executor"));
   if (!text(card, "refusal").empty()) out += "  NOT as configured: " + text(card, "refusal") + "\n";
 
   Table table({"tenant", "weight", "guarantee", "effective", "slice", "window", "measured",
