@@ -32,14 +32,8 @@ struct Tenant {
 };
 
 core_params params() {
-  core_params p{};
-  p.switch_ns = 100'000;
-  p.takeoff_ns = 50'000;
-  p.sample_ns = 500'000;
-  p.idle_look_ns = 5'000'000;
-  p.loss_ppm = 10'000;
-  p.smooth_ns = 5'000'000;
-  p.soft_wake_ns = 50'000'000;
+  core_params p;
+  core_params_default(&p);
   p.slice_min_ns = 1024;
   p.slice_max_ns = 8'556'380'160;
   p.slice_round = tu104_ops.slice_round;

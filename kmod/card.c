@@ -19,15 +19,6 @@
 #include "qgpu.h"
 #include "sim_device.h"
 
-/* Constants of the planner for this chip (hardware page 10, architecture 4). */
-#define SWITCH_NS 100000
-#define TAKEOFF_NS 50000
-#define SAMPLE_NS 500000
-#define IDLE_LOOK_NS 5000000
-#define LOSS_PPM 10000
-#define SMOOTH_NS 5000000
-#define SOFT_WAKE_NS 50000000
-
 /* TSG ids and channel ids of the chip; every channel with its TSG's header, and one TSG twice. */
 #define TSGS_MAX 4096u
 #define IMAGE_BYTES ALIGN((TSGS_MAX + 4096u + 1 + HW_MAX_TSG_CHANNELS) * 16, 4096)
@@ -234,18 +225,10 @@ static int make_turn(struct qgpu_card *card)
 		.seed = get_random_u64(),
 	};
 
-	card->params = (struct core_params){
-		.switch_ns = SWITCH_NS,
-		.takeoff_ns = TAKEOFF_NS,
-		.sample_ns = SAMPLE_NS,
-		.idle_look_ns = IDLE_LOOK_NS,
-		.loss_ppm = LOSS_PPM,
-		.smooth_ns = SMOOTH_NS,
-		.soft_wake_ns = SOFT_WAKE_NS,
-		.slice_min_ns = card->hw.id.slice_min_ns,
-		.slice_max_ns = card->hw.id.slice_max_ns,
-		.slice_round = card->hw.ops->slice_round,
-	};
+	core_params_default(&card->params);
+	card->params.slice_min_ns = card->hw.id.slice_min_ns;
+	card->params.slice_max_ns = card->hw.id.slice_max_ns;
+	card->params.slice_round = card->hw.ops->slice_round;
 	config.params = card->params;
 	card->turn = turn_create(&config, ktime_get_ns());
 	return card->turn ? 0 : -ENOMEM;

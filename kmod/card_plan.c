@@ -236,13 +236,14 @@ static const struct sentence sentences[] = {
 	{ -ERANGE, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS, "no such class" },
 	{ -ENOSPC, CORE_FIELD_GUARANTEE, QGPU_A_TENANT_GUARANTEE_PPM,
 	  "with this tenant the guarantees add up to more than the card" },
-	{ -EOPNOTSUPP, CORE_FIELD_GUARANTEE, QGPU_A_TENANT_GUARANTEE_PPM,
-	  "a guarantee is not enforced under this policy" },
-	{ -EOPNOTSUPP, CORE_FIELD_CEILING, QGPU_A_TENANT_CEILING_PPM,
-	  "a ceiling is not enforced under this policy" },
-	{ -EOPNOTSUPP, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS, "only the class normal is enforced" },
-	{ -EOPNOTSUPP, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS, "a longest wait is not enforced" },
-	{ -EOPNOTSUPP, CORE_FIELD_HANG, QGPU_A_TENANT_HANG_NS, "a hang timeout is not enforced" },
+	{ -ENOSPC, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS,
+	  "so short a wait cannot be kept among so many tenants" },
+	{ -ERANGE, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS, "a longest wait is 10 s at most" },
+	{ -ERANGE, CORE_FIELD_HANG, QGPU_A_TENANT_HANG_NS, "a hang timeout is an hour at most" },
+	{ -EOPNOTSUPP, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS,
+	  "only the class normal is enforced under this policy" },
+	{ -EOPNOTSUPP, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS,
+	  "a longest wait is not enforced under this policy" },
 };
 
 static int refuse_tenant(struct plan *plan, const struct core_refusal *why,
@@ -306,7 +307,8 @@ static int check_settings(struct plan *plan)
 		err = refuse(plan, -ENOSPC,
 			     plan->change->tenants[plan->change->tenant_count - 1].nest,
 			     "more tenants than a card can have");
-	if (!err && core_check(plan->policy, plan->cycle_ns, settings, count, &why))
+	if (!err &&
+	    core_check(&plan->card->params, plan->policy, plan->cycle_ns, settings, count, &why))
 		err = refuse_by_core(plan, &why, order);
 out:
 	kvfree(settings);

@@ -338,9 +338,8 @@ static struct stats *take_stats(struct qgpu_card *card)
 	stats->card_index = card->index;
 	stats->since_ns = card->since_ns;
 	stats->generation = card->generation;
-	stats->time_ns = ktime_get_ns();
-	if (card->slot_taken)
-		turn_account(card->turn, stats->time_ns);
+	/* As of the scheduler's last look: a look whose time somebody chooses would bias the bill. */
+	stats->time_ns = card->slot_taken ? turn_looked_ns(card->turn) : ktime_get_ns();
 	turn_counters(card->turn, &stats->card);
 	stats->nobody_run_ns = stats->card.nobody_ns + card->removed_run_ns;
 	xa_for_each(&card->tenants, id, tenant) {

@@ -122,6 +122,12 @@ struct qgpu_cgroup_map {
 	} rows[];
 };
 
+/* What was told of something that may happen all the time: up to which count, and from when on the
+ * next may be told. */
+struct qgpu_told {
+	u64 count, next_ns;
+};
+
 /**
  * struct qgpu_card - a card
  *
@@ -146,7 +152,8 @@ struct qgpu_cgroup_map {
  * @bound_pids: by BIND
  * @tsgs: by serial
  * @removed_run_ns: what tenants ran that are no longer there
- * @refusals_told, @refusals_next_ns: preemptions refused as of the last event, when the next may be
+ * @refusals, @hangs: preemptions refused and kernels too long as of the last event, and when the next
+ *                    may be
  * @events, @event_count, @events_lost: to be sent by @event_work
  */
 struct qgpu_card {
@@ -185,7 +192,7 @@ struct qgpu_card {
 	u32 bound_pid_count;
 	struct xarray tsgs;
 	u64 removed_run_ns;
-	u64 refusals_told, refusals_next_ns;
+	struct qgpu_told refusals, hangs;
 	struct list_head events;
 	u32 event_count;
 	bool events_lost;

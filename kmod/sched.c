@@ -15,7 +15,7 @@
 #define RETRY_MOST_SHIFT 10 /* ~1 s */
 
 /* A tenant that does this does it in every window: one event a second tells as much. */
-#define REFUSAL_EVENT_NS NSEC_PER_SEC
+#define REPEAT_EVENT_NS NSEC_PER_SEC
 
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
@@ -25,17 +25,26 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void tell_refusals_locked(struct qgpu_card *card, u64 now_ns)
+/* Tell of what happened since it was last told, if it was long enough ago. */
+static void tell_locked(struct qgpu_card *card, struct qgpu_told *told, u64 count,
+			enum qgpu_event kind, struct core_tenant *last, u64 now_ns)
+{
+	if (count == told->count || now_ns < told->next_ns)
+		return;
+	told->count = count;
+	told->next_ns = now_ns + REPEAT_EVENT_NS;
+	qgpu_event_locked(card, kind, last ? container_of(last, struct qgpu_tenant, core) : NULL,
+			  NULL);
+}
+
+static void tell_tenants_locked(struct qgpu_card *card, u64 now_ns)
 {
 	struct core_tenant *last;
-	u64 refusals = turn_refusals(card->turn, &last);
+	u64 count = turn_refusals(card->turn, &last);
 
-	if (refusals == card->refusals_told || now_ns < card->refusals_next_ns)
-		return;
-	card->refusals_told = refusals;
-	card->refusals_next_ns = now_ns + REFUSAL_EVENT_NS;
-	qgpu_event_locked(card, QGPU_EVENT_PREEMPT_REFUSED,
-			  last ? container_of(last, struct qgpu_tenant, core) : NULL, NULL);
+	tell_locked(card, &card->refusals, count, QGPU_EVENT_PREEMPT_REFUSED, last, now_ns);
+	count = turn_hangs(card->turn, &last);
+	tell_locked(card, &card->hangs, count, QGPU_EVENT_HANG, last, now_ns);
 }
 
 static void run_turn(struct kthread_work *work)
@@ -50,7 +59,7 @@ static void run_turn(struct kthread_work *work)
 	err = turn_run(card->turn, ktime_get_ns(), &next_ns);
 	qgpu_card_judge_locked(card, err);
 	now_ns = ktime_get_ns();
-	tell_refusals_locked(card, now_ns);
+	tell_tenants_locked(card, now_ns);
 	if (err)
 		next_ns =
 			now_ns + (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));

@@ -721,13 +721,9 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 	return err;
 }
 
-void turn_account(struct turn *turn, u64 now_ns)
+u64 turn_looked_ns(const struct turn *turn)
 {
-	struct hw_status status;
-
-	(void)now_ns;
-	if (turn->started)
-		look(turn, &status);
+	return turn->core.looked_ns;
 }
 
 void turn_counters(const struct turn *turn, struct turn_counters *out)
@@ -748,6 +744,12 @@ u64 turn_refusals(const struct turn *turn, struct core_tenant **last)
 {
 	*last = turn->refused;
 	return turn->refusals;
+}
+
+u64 turn_hangs(const struct turn *turn, struct core_tenant **last)
+{
+	*last = turn->core.hung;
+	return turn->core.hangs;
 }
 
 u64 turn_cycle_ns(const struct turn *turn)

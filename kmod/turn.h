@@ -111,14 +111,17 @@ int turn_apply(struct turn *turn, u64 now_ns);
  */
 int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
 
-/* What turn_run() would charge up to now, without deciding: counters become current. */
-void turn_account(struct turn *turn, u64 now_ns);
+/* When the last look was: all counters are as of then. */
+u64 turn_looked_ns(const struct turn *turn);
 void turn_counters(const struct turn *turn, struct turn_counters *out);
 /* A tenant's counters as of the last look. */
 void turn_tenant_counters(const struct turn *turn, struct core_tenant *tenant,
 			  struct core_counters *out);
 /* How often work was not cut in time so far, and whose it was last (NULL: no tenant's). */
 u64 turn_refusals(const struct turn *turn, struct core_tenant **last);
+/* How often a kernel ran longer than its tenant's hang_ns while others waited, and whose it was last
+ * (NULL: it is gone). */
+u64 turn_hangs(const struct turn *turn, struct core_tenant **last);
 /* The rotation's cycle in force, 0 = none. */
 u64 turn_cycle_ns(const struct turn *turn);
 

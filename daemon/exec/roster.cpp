@@ -76,8 +76,8 @@ Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
     return Error{
         ESTALE, "the plan in force is of generation " + std::to_string(plan_.generation), {}};
   core_refusal refusal{};
-  if (core_check(static_cast<core_policy>(plan.head.policy), plan.head.cycle_ns, settings.data(),
-                 static_cast<uint32_t>(settings.size()), &refusal) == 0)
+  if (core_check(&core_.params, static_cast<core_policy>(plan.head.policy), plan.head.cycle_ns,
+                 settings.data(), static_cast<uint32_t>(settings.size()), &refusal) == 0)
     return {};
   if (refusal.tenant < plan.tenants.size()) guilty = plan.tenants[refusal.tenant].id;
   return sentenceOf(refusal);

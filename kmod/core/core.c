@@ -5,6 +5,18 @@
  */
 #include "core/core.h"
 
+void core_params_default(struct core_params *params)
+{
+	memset(params, 0, sizeof(*params));
+	params->switch_ns = 100000;
+	params->takeoff_ns = 50000;
+	params->sample_ns = 500000;
+	params->idle_look_ns = 5000000;
+	params->loss_ppm = 10000;
+	params->smooth_ns = 5000000;
+	params->soft_wake_ns = 50000000;
+}
+
 int core_init(struct core *core, const struct core_params *params, u32 tenant_max, u64 seed,
 	      u64 now_ns)
 {
@@ -94,6 +106,8 @@ void core_tenant_remove(struct core *core, struct core_tenant *tenant)
 		core->seen_tenant = NULL;
 		core->seen_tsg = NULL;
 	}
+	if (core->hung == tenant)
+		core->hung = NULL;
 	for (i = tenant->index; i + 1 < core->tenant_count; i++) {
 		core->tenants[i] = core->tenants[i + 1];
 		core->tenants[i]->index = i;

@@ -404,7 +404,8 @@ struct core_totals {
  * @seen_before: the look before the last saw the same
  * @tail: somebody outside the image is still computing (set by turn.c): looked at closely
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
- *            how long; @drain_told: that was longer than it may
+ *            how long; @drain_told: that was longer than it may; @hangs, @hung: how often so far,
+ *            and whose it was last
  * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
  * @sharing_count: tenants of the group that are sharing
  * @v: virtual time; @busy_ppm: sum of shares of the sharing; @busy_recip: 10^6 * 2^20 / busy_ppm
@@ -440,6 +441,8 @@ struct core {
 	struct core_tenant *seen_tenant;
 	bool seen_before, tail, draining, drain_told;
 	u64 drain_ns;
+	u64 hangs;
+	struct core_tenant *hung;
 	struct core_totals totals;
 	u32 busy_tenants;
 	u64 contended_from_ns;
@@ -478,6 +481,12 @@ struct core_view {
 int core_init(struct core *core, const struct core_params *params, u32 tenant_max, u64 seed,
 	      u64 now_ns);
 void core_fini(struct core *core);
+
+/**
+ * core_params_default() - what a T4-class card is taken for until it is calibrated (architecture,
+ * the scheduling rule); the caller adds what its chip can express as a slice
+ */
+void core_params_default(struct core_params *params);
 
 /**
  * core_settings_default() - weight 100, no guarantee, no ceiling, class normal
@@ -720,13 +729,14 @@ enum core_field {
  * @error: negative errno, what core_check() returned
  * @tenant: index into the settings given; U32_MAX = the card's own settings
  * @field: the guilty setting
- * @sum_ppm: with -ENOSPC, what the guarantees add up to with @tenant's
+ * @sum_ppm: with -ENOSPC and a guarantee, what they add up to with @tenant's
+ * @bound_ns: with -ENOSPC and a wait, the shortest that could be promised
  */
 struct core_refusal {
 	int error;
 	u32 tenant;
 	enum core_field field;
-	u64 sum_ppm;
+	u64 sum_ppm, bound_ns;
 };
 
 /**
@@ -734,11 +744,11 @@ struct core_refusal {
  * @settings: @count settings as they would be after the change, in the order of which the first
  *            one that goes over is named
  *
- * Return: 0; -ERANGE a number outside its range; -EOPNOTSUPP understood, not enforced by this
- * version; -ENOSPC guarantees over 100 %. @refusal (may be NULL) says which.
+ * Return: 0; -ERANGE a number outside its range; -EOPNOTSUPP not enforced under this policy;
+ * -ENOSPC guarantees over 100 %, or a wait that no plan can keep. @refusal (may be NULL) says which.
  */
-int core_check(enum core_policy policy, u64 cycle_ns, const struct core_settings *settings,
-	       u32 count, struct core_refusal *refusal);
+int core_check(const struct core_params *params, enum core_policy policy, u64 cycle_ns,
+	       const struct core_settings *settings, u32 count, struct core_refusal *refusal);
 
 static inline bool core_tenant_awake(const struct core_tenant *tenant)
 {

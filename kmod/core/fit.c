@@ -139,6 +139,8 @@ static bool is_hung(const struct core *core, const struct core_tenant *tenant)
 static void quarantine(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	core->drain_told = true;
+	core->hangs++;
+	core->hung = tenant;
 	tenant->hangs++;
 	give_windows(core, tenant, now_ns);
 	tenant->stay_ns = STAY_MAX_NS;

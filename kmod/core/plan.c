@@ -272,6 +272,8 @@ static u64 cycle_for_wake(const struct core *core, const struct core_tenant *ten
 			      switches_ns;
 	u32 others_ppm = awake ? group->share_ppm - tenant->share_ppm : group->share_ppm;
 
+	/* Written slices may be longer by 1/256, trimmed ones as well. */
+	rest_ns -= rest_ns >> 6;
 	return others_ppm ? env_mul_div(rest_ns, group->share_ppm, others_ppm) : U64_MAX;
 }
 

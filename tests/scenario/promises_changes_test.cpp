@@ -298,17 +298,18 @@ TEST(ChangePromise, CountersNeverGoBack) {
 
 // Rows 20 and 23: what cannot be is refused with its name.
 TEST(ChangePromise, Row20_Row23_RefusalsNameTheSettingAndTheTenant) {
+  const core_params params = World::params();
   std::vector<core_settings> settings(3);
   for (auto &s : settings) core_settings_default(&s);
   core_refusal refusal;
   settings[1].guarantee_ppm = 500'000;
   settings[1].ceiling_ppm = 400'000;
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 0, settings.data(), 3, &refusal), -ERANGE);
+  EXPECT_EQ(core_check(&params, CORE_BURST_SHARE, 0, settings.data(), 3, &refusal), -ERANGE);
   EXPECT_EQ(refusal.tenant, 1u);
   EXPECT_EQ(refusal.field, CORE_FIELD_CEILING);
   settings[1].ceiling_ppm = CORE_PPM;
   settings[2].guarantee_ppm = 600'000;
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 0, settings.data(), 3, &refusal), -ENOSPC);
+  EXPECT_EQ(core_check(&params, CORE_BURST_SHARE, 0, settings.data(), 3, &refusal), -ENOSPC);
   EXPECT_EQ(refusal.tenant, 2u);
   EXPECT_EQ(refusal.sum_ppm, 1'100'000u);
 }

@@ -6,6 +6,8 @@
 namespace qgpu::core_bench {
 namespace {
 
+const core_params kParams = params();
+
 core_settings settings() {
   core_settings s;
   core_settings_default(&s);
@@ -29,12 +31,12 @@ TEST_P(CheckRefuses, NamesTenantAndField) {
   for (auto &s : all) s.guarantee_ppm = 100'000;
   row.change(all[1]);
   core_refusal refusal;
-  EXPECT_EQ(core_check(row.policy, 0, all.data(), 3, &refusal), row.error) << row.name;
+  EXPECT_EQ(core_check(&kParams, row.policy, 0, all.data(), 3, &refusal), row.error) << row.name;
   EXPECT_EQ(refusal.error, row.error);
   if (!row.error) return;
   EXPECT_EQ(refusal.tenant, 1u);
   EXPECT_EQ(refusal.field, row.field) << row.name;
-  EXPECT_EQ(core_check(row.policy, 0, all.data(), 3, nullptr), row.error);
+  EXPECT_EQ(core_check(&kParams, row.policy, 0, all.data(), 3, nullptr), row.error);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -54,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"ceiling below the guarantee", CORE_FIXED_SHARE,
                 [](core_settings &s) { s.ceiling_ppm = 99'999; }, -ERANGE, CORE_FIELD_CEILING},
         Refused{"ceiling under burst-share", CORE_BURST_SHARE,
-                [](core_settings &s) { s.ceiling_ppm = 500'000; }, -EOPNOTSUPP, CORE_FIELD_CEILING},
+                [](core_settings &s) { s.ceiling_ppm = 500'000; }, 0, CORE_FIELD_NONE},
         Refused{"ceiling equal to the guarantee under fixed-share", CORE_FIXED_SHARE,
                 [](core_settings &s) { s.ceiling_ppm = 100'000; }, 0, CORE_FIELD_NONE},
         Refused{"ceiling without a share under fixed-share", CORE_FIXED_SHARE,
@@ -62,20 +64,46 @@ INSTANTIATE_TEST_SUITE_P(
                   s.guarantee_ppm = 0;
                   s.ceiling_ppm = 100'000;
                 },
-                -EOPNOTSUPP, CORE_FIELD_CEILING},
-        Refused{"wake", CORE_BURST_SHARE, [](core_settings &s) { s.wake_ns = kMilli; }, -EOPNOTSUPP,
-                CORE_FIELD_WAKE},
-        Refused{"wake under best-effort", CORE_BEST_EFFORT,
-                [](core_settings &s) { s.wake_ns = kMilli; }, -EOPNOTSUPP, CORE_FIELD_WAKE},
-        Refused{"online", CORE_BURST_SHARE, [](core_settings &s) { s.class_ = CORE_ONLINE; },
-                -EOPNOTSUPP, CORE_FIELD_CLASS},
-        Refused{"offline", CORE_FIXED_SHARE, [](core_settings &s) { s.class_ = CORE_OFFLINE; },
-                -EOPNOTSUPP, CORE_FIELD_CLASS},
+                0, CORE_FIELD_NONE},
+        Refused{"wake", CORE_BURST_SHARE, [](core_settings &s) { s.wake_ns = kMilli; }, 0,
+                CORE_FIELD_NONE},
+        Refused{"wake in windows", CORE_FIXED_SHARE, [](core_settings &s) { s.wake_ns = kMilli; },
+                -EOPNOTSUPP, CORE_FIELD_WAKE},
+        Refused{"wake of three that take 600 us to switch", CORE_BURST_SHARE,
+                [](core_settings &s) { s.wake_ns = 599 * kMicro; }, -ENOSPC, CORE_FIELD_WAKE},
+        Refused{"wake of online below 200 us and two switches", CORE_BURST_SHARE,
+                [](core_settings &s) {
+                  s.class_ = CORE_ONLINE;
+                  s.wake_ns = 399 * kMicro;
+                },
+                -ENOSPC, CORE_FIELD_WAKE},
+        Refused{"wake of online", CORE_BURST_SHARE,
+                [](core_settings &s) {
+                  s.class_ = CORE_ONLINE;
+                  s.wake_ns = 400 * kMicro;
+                },
+                0, CORE_FIELD_NONE},
+        Refused{"wake that is none", CORE_BURST_SHARE,
+                [](core_settings &s) { s.wake_ns = 11 * kSecond; }, -ERANGE, CORE_FIELD_WAKE},
+        Refused{"anything under best-effort", CORE_BEST_EFFORT,
+                [](core_settings &s) {
+                  s.wake_ns = kMicro;
+                  s.class_ = CORE_OFFLINE;
+                },
+                0, CORE_FIELD_NONE},
+        Refused{"online", CORE_BURST_SHARE, [](core_settings &s) { s.class_ = CORE_ONLINE; }, 0,
+                CORE_FIELD_NONE},
+        Refused{"offline in windows", CORE_FIXED_SHARE,
+                [](core_settings &s) { s.class_ = CORE_OFFLINE; }, -EOPNOTSUPP, CORE_FIELD_CLASS},
+        Refused{"online in windows", CORE_EQUAL_SHARE,
+                [](core_settings &s) { s.class_ = CORE_ONLINE; }, -EOPNOTSUPP, CORE_FIELD_CLASS},
         Refused{"no such class", CORE_BURST_SHARE,
                 [](core_settings &s) { s.class_ = static_cast<core_class>(3); }, -ERANGE,
                 CORE_FIELD_CLASS},
-        Refused{"hang", CORE_BURST_SHARE, [](core_settings &s) { s.hang_ns = kSecond; },
-                -EOPNOTSUPP, CORE_FIELD_HANG}),
+        Refused{"hang", CORE_FIXED_SHARE, [](core_settings &s) { s.hang_ns = kSecond; }, 0,
+                CORE_FIELD_NONE},
+        Refused{"hang of two hours", CORE_BURST_SHARE,
+                [](core_settings &s) { s.hang_ns = 7200 * kSecond; }, -ERANGE, CORE_FIELD_HANG}),
     [](const auto &info) { return "Row" + std::to_string(info.index); });
 
 TEST(Check, NamesTheTenantWithWhomTheSumPassesTheWhole) {
@@ -84,9 +112,9 @@ TEST(Check, NamesTheTenantWithWhomTheSumPassesTheWhole) {
   all[1].guarantee_ppm = 500'000;
   core_refusal refusal;
   for (const core_policy policy : {CORE_BURST_SHARE, CORE_FIXED_SHARE, CORE_BEST_EFFORT})
-    EXPECT_EQ(core_check(policy, 0, all.data(), 4, &refusal), 0);
+    EXPECT_EQ(core_check(&kParams, policy, 0, all.data(), 4, &refusal), 0);
   all[2].guarantee_ppm = 1;
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 0, all.data(), 4, &refusal), -ENOSPC);
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, all.data(), 4, &refusal), -ENOSPC);
   EXPECT_EQ(refusal.tenant, 2u);
   EXPECT_EQ(refusal.field, CORE_FIELD_GUARANTEE);
   EXPECT_EQ(refusal.sum_ppm, 1'000'001u);
@@ -95,19 +123,21 @@ TEST(Check, NamesTheTenantWithWhomTheSumPassesTheWhole) {
 TEST(Check, RefusesWhatTheCardCannotDo) {
   const core_settings one = settings();
   core_refusal refusal;
-  EXPECT_EQ(core_check(CORE_EQUAL_SHARE, 0, &one, 1, &refusal), 0);
-  core_settings capped = one;
-  capped.ceiling_ppm = 500'000;
-  EXPECT_EQ(core_check(CORE_EQUAL_SHARE, 0, &capped, 1, &refusal), -EOPNOTSUPP);
-  EXPECT_EQ(refusal.field, CORE_FIELD_CEILING);
+  EXPECT_EQ(core_check(&kParams, CORE_EQUAL_SHARE, 0, &one, 1, &refusal), 0);
+  core_settings early = one;
+  early.class_ = CORE_ONLINE;
+  early.wake_ns = 300 * kMicro;
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, &early, 1, &refusal), -ENOSPC);
+  EXPECT_EQ(refusal.field, CORE_FIELD_WAKE);
   EXPECT_EQ(refusal.tenant, 0u);
-  EXPECT_EQ(core_check(static_cast<core_policy>(4), 0, &one, 1, &refusal), -ERANGE);
+  EXPECT_EQ(refusal.bound_ns, 400 * kMicro);
+  EXPECT_EQ(core_check(&kParams, static_cast<core_policy>(4), 0, &one, 1, &refusal), -ERANGE);
   EXPECT_EQ(refusal.field, CORE_FIELD_POLICY);
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 1, &one, 1, &refusal), -ERANGE);
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 1, &one, 1, &refusal), -ERANGE);
   EXPECT_EQ(refusal.field, CORE_FIELD_CYCLE);
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 2 * kSecond, &one, 1, &refusal), -ERANGE);
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 30 * kMilli, &one, 1, &refusal), 0);
-  EXPECT_EQ(core_check(CORE_BURST_SHARE, 0, nullptr, 0, &refusal), 0);
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 2 * kSecond, &one, 1, &refusal), -ERANGE);
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 30 * kMilli, &one, 1, &refusal), 0);
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, nullptr, 0, &refusal), 0);
 }
 
 }  // namespace

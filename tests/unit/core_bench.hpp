@@ -44,14 +44,8 @@ inline u64 roundSlice(u64 ns) {
 }
 
 inline core_params params() {
-  core_params p{};
-  p.switch_ns = kSwitch;
-  p.takeoff_ns = 50 * kMicro;
-  p.sample_ns = 500 * kMicro;
-  p.idle_look_ns = 5 * kMilli;
-  p.loss_ppm = 10'000;
-  p.smooth_ns = 5 * kMilli;
-  p.soft_wake_ns = 50 * kMilli;
+  core_params p;
+  core_params_default(&p);
   p.slice_min_ns = 1024;
   p.slice_max_ns = 8'556'380'160;
   p.slice_round = roundSlice;

@@ -124,6 +124,7 @@ enum qgpu_event {
 	QGPU_EVENT_TENANT_GONE,		/* its last TSG */
 	QGPU_EVENT_TSG_BOUND,
 	QGPU_EVENT_PREEMPT_REFUSED,	/* not acknowledged in time; one a second at most */
+	QGPU_EVENT_HANG,		/* a kernel ran longer than hang_ns while others waited */
 };
 
 /* Top level of every message. */
