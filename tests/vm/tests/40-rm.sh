@@ -166,6 +166,9 @@ note "a ran ${ran[a]} %, b ${ran[b]} %"
 check "2:1 within 2 %" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.04
 check "together they get 97 %" is_within "$(calc "${ran[a]} + ${ran[b]}")" 100 3
 note "$(qgpuctl status)"
+gap_ns=$(qgpuctl status --json | grep -o '"gap_ns": *[0-9]*' | grep -o '[0-9]*$')
+note "under control after $((gap_ns / 1000)) us"
+check "both were under control within 200 ms" test "$gap_ns" -gt 0 -a "$gap_ns" -lt 200000000
 check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.01
 
 # ---- qgpud dies, and comes back ----
