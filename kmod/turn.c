@@ -454,7 +454,8 @@ static int submit(struct turn *turn, u32 entries)
 	int err;
 
 	err = ops->submit(turn->cfg.hw, turn->cfg.runlist, &turn->cfg.images[spare], entries);
-	turn->unsure = err == -ETIMEDOUT;
+	/* Only what is refused before it is written cannot have been taken. */
+	turn->unsure = err && (turn->unsure || err != -EBUSY);
 	turn->unsure_entries = entries;
 	if (err)
 		return err;
