@@ -96,8 +96,9 @@ TEST_P(FixedAmongSeven, HasTwentyAndTheOthersElevenEach) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, FixedAmongSeven, ::testing::Bool(),
-                         [](const auto &info) { return info.param ? "Sync" : "Queued"; });
+const auto workName = [](const auto &info) { return info.param ? "Sync" : "Queued"; };
+INSTANTIATE_TEST_SUITE_P(Promises, FixedAmongSeven, ::testing::Values(false), workName);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, FixedAmongSeven, ::testing::Values(true), workName);
 
 // 98:1:1 with the big one asleep: nobody pays for slices of one that is not there.
 TEST(MixedCardPromise, TwoSmallOnesLoseLittleWhileTheBigOneSleeps) {

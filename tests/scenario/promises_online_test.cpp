@@ -166,6 +166,47 @@ TEST(OnlinePromise, OfflineLeavesAfterFiveMsAndIsBackAtOnce) {
   }
 }
 
+// An asked wake_within takes the place of the default: the others' slices grow with it.
+TEST(WakePromise, OfAnOnlineTenantIsKept) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t wake_ns : {600 * kMicro, 2 * kMilli, 8 * kMilli}) {
+    World world({.seed = fakes::seed()});
+    auto &online = world.addTenant({.class_ = CORE_ONLINE, .wake_ns = wake_ns});
+    for (int i = 0; i < 3; i++)
+      world.addTenant({.class_ = CORE_OFFLINE}).saturate({.duration_ns = kMilli}, 2);
+    Work work(world, online);
+    work.poisson(kRequest, 100, fakes::seed());
+    world.start();
+    const uint64_t from = world.nowNs() + kSecond;
+    const Verdict verdict = watch(world, kSecond, 10 * kSecond);
+    std::vector<double> waits =
+        bench::waits(verdict.ran(online.index), work.wakes(), from, world.nowNs());
+    EXPECT_LE(bench::quantile(waits, 0.99), static_cast<double>(wake_ns + 10 * kMicro)) << wake_ns;
+  }
+}
+
+// A normal tenant may ask too: then the cycle follows.
+TEST(WakePromise, OfANormalTenantIsKept) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t wake_ns : {8 * kMilli, 15 * kMilli}) {
+    World world({.seed = fakes::seed()});
+    auto &waker = world.addTenant({.wake_ns = wake_ns});
+    for (int i = 0; i < 3; i++) world.addTenant().saturate({.duration_ns = kMilli}, 2);
+    Work work(world, waker);
+    work.poisson(kRequest, 20, fakes::seed());
+    world.start();
+    const uint64_t from = world.nowNs() + kSecond;
+    const Verdict verdict = watch(world, kSecond, 20 * kSecond);
+    std::vector<double> waits =
+        bench::waits(verdict.ran(waker.index), work.wakes(), from, world.nowNs());
+    std::printf("wake_within %.0f ms: P99 %.2f, longest %.2f ms\n",
+                static_cast<double>(wake_ns) / 1e6, bench::quantile(waits, 0.99) / 1e6,
+                bench::quantile(waits, 1) / 1e6);
+    // Where a rotation was cut is known to half the distance of two looks.
+    EXPECT_LE(bench::quantile(waits, 1), static_cast<double>(wake_ns + World::params().sample_ns));
+  }
+}
+
 // Row 75: weights apply inside the class online.
 TEST(OnlinePromise, Row75_SeveralShareByWeight) {
   World world;

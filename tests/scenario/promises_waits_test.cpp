@@ -36,29 +36,24 @@ TEST_P(LongestWait, IsAHundredMs) {
   EXPECT_LE(result.wait_ns, 100 * kMilli);
 }
 
-const auto byName = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(
     Promises, LongestWait,
-    ::testing::Values(Row{"Queued2", {queued(1), queued(30)}}, Row{"Queued10", Mix(10, queued(1))},
-                      Row{"OneOfThirtyAmongTen",
-                          Mix{queued(30), queued(30), queued(30), queued(30), queued(30),
-                              queued(30), queued(30), queued(30), queued(30), queued(1)}},
-                      Row{"SyncBesideQueued", {syncing(3, 300, 50), queued(7), queued(1)}},
-                      Row{"SmallSyncAmongTen", Mix{queued(30), queued(30), queued(30), queued(30),
-                                                   queued(30), queued(30), queued(30), queued(30),
-                                                   queued(30), syncing(1, 300, 40)}}),
-    byName);
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, LongestWait,
-                         ::testing::Values(Row{"FixedSyncAndSync",
-                                               {fixedSync(20, 5000, 50), syncing(10, 1000, 50),
-                                                syncing(1, 400, 20), queued(20)}},
-                                           Row{"FixedSyncBesideSmall",
-                                               {fixedSync(24, 300, 50), queued(30), queued(1),
-                                                syncing(1, 200, 10)}},
-                                           Row{"TwoFixedSync",
-                                               {fixedSync(24, 250, 50), fixedSync(24, 4000, 8),
-                                                queued(29), queued(1), syncing(2, 700, 30)}}),
-                         byName);
+    ::testing::Values(
+        Row{"Queued2", {queued(1), queued(30)}}, Row{"Queued10", Mix(10, queued(1))},
+        Row{"OneOfThirtyAmongTen", Mix{queued(30), queued(30), queued(30), queued(30), queued(30),
+                                       queued(30), queued(30), queued(30), queued(30), queued(1)}},
+        Row{"SyncBesideQueued", {syncing(3, 300, 50), queued(7), queued(1)}},
+        Row{"SmallSyncAmongTen",
+            Mix{queued(30), queued(30), queued(30), queued(30), queued(30), queued(30), queued(30),
+                queued(30), queued(30), syncing(1, 300, 40)}},
+        Row{"FixedSyncAndSync",
+            {fixedSync(20, 5000, 50), syncing(10, 1000, 50), syncing(1, 400, 20), queued(20)}},
+        Row{"FixedSyncBesideSmall",
+            {fixedSync(24, 300, 50), queued(30), queued(1), syncing(1, 200, 10)}},
+        Row{"TwoFixedSync",
+            {fixedSync(24, 250, 50), fixedSync(24, 4000, 8), queued(29), queued(1),
+             syncing(2, 700, 30)}}),
+    [](const auto &info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace qgpu::scenario

@@ -10,7 +10,8 @@ qgpu_add_test(scenario_test
 # bench/judge.hpp.
 qgpu_add_test(promises_test
   SOURCES tests/scenario/promises_changes_test.cpp tests/scenario/promises_equal_test.cpp
-          tests/scenario/promises_fixed_test.cpp tests/scenario/promises_joiners_test.cpp
+          tests/scenario/promises_fixed_test.cpp tests/scenario/promises_hang_test.cpp
+          tests/scenario/promises_joiners_test.cpp
           tests/scenario/promises_mixed_card_test.cpp tests/scenario/promises_mixes_test.cpp
           tests/scenario/promises_online_test.cpp tests/scenario/promises_saturating_test.cpp
           tests/scenario/promises_sync_test.cpp tests/scenario/promises_tails_test.cpp

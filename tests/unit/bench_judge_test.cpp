@@ -155,6 +155,16 @@ TEST(BenchJudge, AgreesWithTheScenarioJudgeAndWithBruteForce) {
   }
 }
 
+// A runs 30 of every 100, in one piece: a window of 50 has at most 30 and at least none.
+TEST(BenchJudge, TooMuchAndTooLittleAreToldApart) {
+  const Ran run = alternate(30, 70, 1000);
+  const Case c(run.record, 0, edgesOf(run.ran), {{0, 0.4}}, Entitled::kByWeight, 0, 1000);
+  EXPECT_NEAR(c.mostExcessPp(50), 20, 1e-9);
+  EXPECT_NEAR(c.mostShortPp(50), 40, 1e-9);
+  EXPECT_NEAR(c.worstErrorPp(50), 40, 1e-9);
+  EXPECT_NEAR(c.mostExcessPp(100), -10, 1e-9);
+}
+
 TEST(BenchJudge, WaitIsFromWakeToFirstRun) {
   const Spans ran = {{10, 20}, {50, 60}};
   EXPECT_EQ(waits(ran, {5, 12, 20, 30, 70}, 0, 100), (std::vector<double>{5, 0, 30, 20, 30}));
