@@ -265,20 +265,29 @@ void refuseNumbers(genl::Socket &s) {
         Row{"ceiling 0", QGPU_A_TENANT_CEILING_PPM, 0, ERANGE},
         Row{"ceiling 1000001", QGPU_A_TENANT_CEILING_PPM, 1000001, ERANGE},
         Row{"class 3", QGPU_A_TENANT_CLASS, 3, ERANGE},
-        Row{"ceiling 500000 under burst-share", QGPU_A_TENANT_CEILING_PPM, 500000, EOPNOTSUPP},
-        Row{"class online", QGPU_A_TENANT_CLASS, QGPU_CLASS_ONLINE, EOPNOTSUPP},
-        Row{"class offline", QGPU_A_TENANT_CLASS, QGPU_CLASS_OFFLINE, EOPNOTSUPP},
         Row{"guarantee 400001 beside 600000", QGPU_A_TENANT_GUARANTEE_PPM, 400001, ENOSPC}})
     refused(
         s, row.name,
         tenantPlan(s, "x",
                    [&](Message &m) { m.put32(static_cast<std::uint16_t>(row.type), row.value); }),
         row.error, row.type);
-  for (int type : {QGPU_A_TENANT_WAKE_NS, QGPU_A_TENANT_HANG_NS, QGPU_A_TENANT_MEMORY_BYTES})
-    refused(s, "setting " + std::to_string(type) + ", which is not enforced",
-            tenantPlan(s, "x",
-                       [&](Message &m) { m.put64(static_cast<std::uint16_t>(type), 1u << 30); }),
-            EOPNOTSUPP, type);
+  struct LongRow {
+    const char *name;
+    int type;
+    std::uint64_t value;
+    int error;
+  };
+  for (const LongRow &row :
+       {LongRow{"a wait of 1 ns", QGPU_A_TENANT_WAKE_NS, 1, ENOSPC},
+        LongRow{"a wait of 11 s", QGPU_A_TENANT_WAKE_NS, 11'000'000'000, ERANGE},
+        LongRow{"a hang timeout of 2^64 - 1 ns", QGPU_A_TENANT_HANG_NS, ~std::uint64_t{0}, ERANGE},
+        LongRow{"a memory cap, which is not enforced", QGPU_A_TENANT_MEMORY_BYTES, 1 << 30,
+                EOPNOTSUPP}})
+    refused(
+        s, row.name,
+        tenantPlan(s, "x",
+                   [&](Message &m) { m.put64(static_cast<std::uint16_t>(row.type), row.value); }),
+        row.error, row.type);
   refused(s, "policy 4", plan(s, [](Message &m) { m.put32(QGPU_A_PLAN_POLICY, 4); }), ERANGE,
           QGPU_A_PLAN_POLICY);
   refused(s, "a cycle of 1 ns", plan(s, [](Message &m) { m.put64(QGPU_A_PLAN_CYCLE_NS, 1); }),
