@@ -11,15 +11,23 @@
  *   check.c   share.c               ledger.c ────────────► fit.c  who does not fit the rotation
  *   refusal   shares of the awake   run, error, busy, lag ──► trim, once a second     |
  *               |                      |                        |                     |
- *             plan.c  C, T, F, b  ◄────┼────────────────────────┴─────────────────────┘
+ *             plan.c  places, C, T, F, b ◄──────────────────────┴─────────────────────┘
  *               |                      |
- *               └───────► pick.c ◄─────┘     window = admitted set, slices, end
- *                           |
- *                         turn.c ──► image ──► chip
+ *               └─► budget.c ◄─────────┘  who has budget, who takes turns: three queues
+ *                      |
+ *                    pick.c  window = admitted set, slices, end       next.c  when to look again
+ *                      |
+ *                    turn.c ──► image ──► chip
  *
  * WORDS. s = cost of one switch, p = cost of taking a TSG off at a window's end, M = awake TSGs,
  * phi = a tenant's share, l = loss aimed at, E = deviation aimed at over one second, P = mean
  * distance of looks. Delivered time = time the engine ran tenants; switching is charged to nobody.
+ *
+ * PLACES. By the plan each tenant rotates, takes turns by lag (ranked), has windows on the clock
+ * (fixed-share, equal-share; under burst-share guarantee = ceiling below 100 %), or is online and
+ * beside all others. The first two are the group: they share by delivered time what the rest
+ * leaves, in one virtual time, so their shares need not add up to the whole, and T_i = C * phi_i of
+ * every C on the wall.
  *
  * ROTATION (burst-share; the endless window). The hardware goes round the list; tenant i runs
  * T_i = C * phi_i of every C + M*s. In any interval of length t the rotation completes whole
@@ -62,24 +70,31 @@
  * 8*P together, or if it is behind by twice as much (visits shorter than P are seldom seen); and if
  * its gaps are 2*s + p on average at most: in longer ones it paces itself, and no window would hold
  * them. Who is as much ahead gets them if it was seen computing as long while the engine was to
- * leave it. A tail of 20 ms is enough. While such a
- * tenant is busy and others are awake, windows follow each other, and the rotation of the others
- * is one server among them with the sum of their shares and lags. The server furthest behind for
- * its share is next, lag_i / phi_i, so one that is ahead waits; it may run
+ * leave it. A tail of 20 ms is enough. While such a tenant is busy and others are awake, windows
+ * follow each other, and the rotation of the others is one server among them with the sum of their
+ * shares and lags. The server furthest behind for its share is next, lag_i / phi_i, so one that is
+ * ahead waits; it may run
  *
  *     b_i = C * phi_i + lag_i - C * phi_i * (1 - phi_i) / 2,   within 1/2 ... 2 * C * phi_i   (S)
  *
- * and 10*s at least: a server that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S)
+ * and 10*s at least, but no more than phi_i * 50 ms for that: small shares come in time. A server
+ * that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S)
  * what a window missed or took too much is in the next budget, so lag stays within 2*C*phi_i and
  * one tail. The gap of a window's owner up to 2*s + p is held, not charged: all pay for it in
  * throughput. When who gave slices away gets windows, lags are cut to one slice, for what it lost
- * in the rotation is nobody's debt. After 50 windows without gap and overrun it is tried in the
- * rotation again, after 2 s at least, twice as long each time up to 32 s.
+ * in the rotation is nobody's debt. Seen 4,000 times without gap or overrun in its windows it is
+ * tried in the rotation again, after 2 s at least, twice as long each time up to 32 s. hang_ns: a
+ * kernel that keeps the engine for longer than that while others wait is told of, and its tenant
+ * has windows for 32 s at least.
  *
- * EXCLUSIVE WINDOWS (fixed-share, equal-share). Tenant i owns b_i = phi_i * F_i in each period of
- * F_i = max(20 ms, max(2 ms, 10*s) / phi_i), and periods lie on the card's clock, [k*F_i,
- * (k+1)*F_i). A window admits its owner alone; among busy owners with budget the earliest period
- * end is next, ties by index; a window is not interrupted. Since a window costs s + p, budgets
+ * EXCLUSIVE WINDOWS (fixed-share, equal-share, guarantee = ceiling). Tenant i owns b_i = phi_i * F_i
+ * in each period of F_i, the least 20 ms * 2^k with phi_i * F_i >= max(2 ms, 10*s), and periods lie
+ * on the card's clock, [k*F_i, (k+1)*F_i). A window admits its owner alone; among busy owners with
+ * budget the earliest period end is next, ties by the shorter period, then index. Since periods
+ * divide each other, saturating owners come in the same place of every period. A window is not
+ * interrupted; one that held gaps for longer than its budget ends when another owner would miss its
+ * period's end, and the gaps are its owner's. Beside the group such an owner takes over when the
+ * window that is on ends, or when it would miss its period's end. Since a window costs s + p, budgets
  * are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below 1. By the argument for
  * earliest deadline first with utilisation <= 1, without tails every busy owner has its b_i
  * before its period ends, except for one window that had begun (it is not interrupted, at most
@@ -93,10 +108,34 @@
  * without a share of their own get together what is unassigned, 1 % at least, by weight. Under
  * equal-share each of N tenants that have a TSG owns 1/N.
  *
+ * CEILINGS (burst-share). c of the wall: c * P in each period P, the least 20 ms * 2^k that is two
+ * cycles and ten switches' worth long, at most 10 ms of budget. Who has used it leaves the admitted
+ * set, shares in nothing and is owed nothing until the period ends. Half a budget may be kept, since
+ * a round may fall on a period's edge: in any t at most c * t + 3/2 * c * P and a look's distance.
+ * Whenever a period's length changes, what was granted for time to come is taken back and granted
+ * at the new rate, so no change gives anything.
+ *
+ * ONLINE. While a tenant of class online has a TSG, the group has no rotation: all are ranked, and
+ * a window admits all online tenants and exactly one other, for 20 ms * phi / (least phi) of its own
+ * run, 20 ... 200 ms. The other's slice is wake_within - 2*s, online's 1 s. An idle TSG is skipped
+ * at no cost and a lone one is never switched, so its sleep costs nothing; a waker waits
+ *
+ *     other's slice + 2*s, and the tail of work that cannot be cut                        (O)
+ *
+ * however many others there are. n online tenants also wait for each other: n * 200 us + (n+1) * s
+ * is the least that can be promised, what is promised beyond that lengthens their slices and the
+ * other's by half each. When online has worked for 5 ms without a break the other leaves. What the
+ * others together would get if all online were busy is their floor: G = floor * delivered - run,
+ * kept above -E; at G >= E/2 they have windows without online until G <= -E/2, ranked by their
+ * entitlement to floors. So over one second the floors are kept within E, and online waits at most
+ * E / (1 - floor) when it has had more than its share. A change of the one other while a tail is on
+ * may cost an online waker a second tail: the engine chooses who is next when it is told of a list.
+ *
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
- * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and
- * windows end when their owner is not.
+ * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and windows end when
+ * their owner is not. A sleeper's debt goes down by its share of the time it sleeps, what it is owed
+ * is forgotten.
  *
  * LEDGER. A look finds one state. The time between two looks is split in the middle, half to the
  * state at either end; so everything is charged to somebody once and the totals add up to the
@@ -105,7 +144,7 @@
  * (strictly periodic looks would alias). A change between two looks d apart is off by a uniform
  * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
  * published error is 3 standard deviations. A look whose time depends on what was seen has no
- * weight. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
+ * weight, but near a window's end, where what is seen decides when that is. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
  * window; the same rule then is "the middle of the last step", and the half steps are added up as
  * a hard bound.
  *
