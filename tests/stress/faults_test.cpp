@@ -81,13 +81,13 @@ class Storm {
     }
     world_.apply();
     run(100 * kMilli);
+    // Who overran with work that cannot be cut waits until that is made up for: a second at most,
+    // at a share of 7 % or more.
     const uint64_t from = world_.nowNs();
-    // Who overran with work that cannot be cut waits until that is made up for.
-    run(4 * kSecond);
+    run(20 * kSecond);
     for (size_t i = 0; i < world_.tenantCount(); i++)
       EXPECT_GT(world_.record().run(i, from, world_.nowNs()), 0u)
           << "tenant " << i << " is stopped";
-    run(8 * kSecond);
     EXPECT_EQ(world_.lastError(), 0);
     const uint64_t begin = world_.nowNs();
     run(4 * kSecond);
@@ -170,7 +170,7 @@ class Storm {
 
 class RandomFaults : public ::testing::TestWithParam<int> {};
 
-TEST_P(RandomFaults, DISABLED_LeaveNobodyStoppedAndNothingOpen) {
+TEST_P(RandomFaults, LeaveNobodyStoppedAndNothingOpen) {
   QGPU_TRACE_SEED();
   Storm storm(fakes::seed() + static_cast<uint64_t>(GetParam()));
   for (int i = 0; i < 300 && !::testing::Test::HasFailure(); i++) storm.step();
@@ -223,7 +223,7 @@ TEST_P(OneFault, IsReportedAndForgotten) {
 // A submit that was not acknowledged may have been taken. What comes between - here the card is
 // gone for a moment - changes nothing about that: neither buffer may be written before the chip
 // says so.
-TEST(Unacknowledged, DISABLED_ListsStayUntouchedWhateverFailsNext) {
+TEST(Unacknowledged, ListsStayUntouchedWhateverFailsNext) {
   for (const Fault next : {kSubmitPending, kPriErrors, kLost}) {
     World world;
     world.addTenant({.weight = 300}).saturate({.duration_ns = kMilli}, 2);
