@@ -80,9 +80,10 @@ class Executor {
   bool inOwnWindow(const ManagedTsg &tsg) const;
   bool preempt(ManagedTsg &tsg, uint64_t now_ns);
   bool readTrace(uint64_t now_ns);
-  bool isBack(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns);
+  void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work);
+  void askAlone(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns);
   void probeHolder(uint64_t now_ns);
-  uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
+  uint64_t askFromNs(const ManagedTsg &tsg) const;
   void probeEarly(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);
   void fitCycle();

@@ -7,6 +7,7 @@
 #include <linux/qgpu.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "executor.hpp"
 
@@ -29,9 +30,10 @@ constexpr uint64_t kProbeWindowNs = 3 * kMs;
 constexpr unsigned kProbeSkip = 7;
 // Of one that ended early: so long after that at least, at most; and so often.
 constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 1'500'000;
-constexpr uint64_t kProbeUnsureNs = 10 * kMs, kProbeSureNs = 1000 * kMs;
-// Answers in a row that it was back.
-constexpr unsigned kAnswersSure = 3;
+constexpr uint64_t kProbeUnsureNs = 20 * kMs, kProbeSureNs = 1000 * kMs;
+// Answers of one asking, how many are kept, how many are enough to believe; and with how much work.
+constexpr unsigned kAnswersAtOnce = 8, kAnswersMax = 64, kAnswersSure = 48;
+constexpr unsigned kBelievePercent = 87, kKeepPercent = 80;
 
 }  // namespace
 
@@ -237,26 +239,48 @@ void Executor::probeHolder(uint64_t now_ns) {
   account_->probed(cardNs(), work);
   tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
   tsg->probe_skip = work ? kProbeSkip : 0;
-  if (!work && own_window) account_->visitor(pid)->belief = Belief::kPaced;
+  if (own_window) noteAnswer(*tsg, *account_->visitor(pid), work);
+}
+
+// One more answer whether it had work with nobody in its way. One that has nearly always is kept
+// from its share by every gap; one that has not leaves room for others, and windows would only
+// hold that room empty.
+void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work) {
+  tsg.answers = tsg.answers << 1 | (work ? 1 : 0);
+  tsg.answer_count = std::min(tsg.answer_count + 1, kAnswersMax);
+  const uint64_t mask = tsg.answer_count < 64 ? (uint64_t{1} << tsg.answer_count) - 1 : UINT64_MAX;
+  const auto worked = static_cast<unsigned>(std::popcount(tsg.answers & mask));
+  if (tsg.answer_count < kAnswersSure) return;
+  const unsigned needed = visitor.belief == Belief::kSyncs ? kKeepPercent : kBelievePercent;
+  visitor.belief = 100 * worked >= needed * tsg.answer_count ? Belief::kSyncs : Belief::kPaced;
 }
 
 // When one that ends its visits early may be asked again whether it is back at once.
-uint64_t Executor::askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const {
-  const bool sure = visitor.belief == Belief::kSyncs || !tsg.back_answers;
+uint64_t Executor::askFromNs(const ManagedTsg &tsg) const {
+  const bool sure = tsg.answer_count >= kAnswersSure;
   return tsg.asked_ns ? tsg.asked_ns + (sure ? kProbeSureNs : kProbeUnsureNs) : 0;
 }
 
 // All others are stopped for a moment, soon after it has ended early: if it has work again by then,
-// it gets the engine.
-bool Executor::isBack(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns) {
+// it gets the engine, and is asked some more while it is alone.
+void Executor::askAlone(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns) {
   const uint64_t visits = visitor.visits;
   const auto held = enforcer_->holdOthers(tsg, now_ns);
   for (const ManagedTsg *other : held)
     if (Visitor *v = account_->visitor(static_cast<uint32_t>(other->process.pid)))
       v->disturbed_ns = now_ns;
   (void)readTrace(now_ns);
+  bool back = visitor.visits != visits;
+  noteAnswer(tsg, visitor, back);
+  for (unsigned i = 1; i < kAnswersAtOnce; i++) {
+    const uint64_t before = visitor.visits;
+    // One that was not back says no more: it would only be waited for.
+    if (back && preempt(tsg, cardNs()))
+      noteAnswer(tsg, visitor, visitor.visits != before);
+    else
+      noteAnswer(tsg, visitor, false);
+  }
   enforcer_->letGo(held, cardNs());
-  return visitor.visits != visits;
 }
 
 void Executor::probeEarly(uint64_t now_ns) {
@@ -267,7 +291,7 @@ void Executor::probeEarly(uint64_t now_ns) {
     Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
     if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
     if (visitor->last_end_ns > account_->heldFromNs()) continue;
-    const uint64_t from_ns = askFromNs(*tsg, *visitor);
+    const uint64_t from_ns = askFromNs(*tsg);
     if (now_ns < from_ns) continue;
     if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
         now_ns > visitor->last_end_ns + kProbeLateNs) {
@@ -279,9 +303,7 @@ void Executor::probeEarly(uint64_t now_ns) {
       continue;
     }
     tsg->asked_ns = now_ns;
-    const bool back = isBack(*tsg, *visitor, now_ns);
-    tsg->back_answers = back ? tsg->back_answers + 1 : 0;
-    visitor->belief = tsg->back_answers >= kAnswersSure ? Belief::kSyncs : Belief::kPaced;
+    askAlone(*tsg, *visitor, now_ns);
     return;
   }
 }

@@ -43,9 +43,11 @@ struct ManagedTsg {
   bool quarantined = false;
   uint64_t refused_until_ns = 0;   // no writing before that
   uint64_t skipped_window_ns = 0;  // the window of the rotation in which it is not due
-  // Of the probes whether it has work: windows until the next, answers in a row that it works, that
-  // it was back at once; when that was last asked.
-  unsigned probe_skip = 0, busy_answers = 0, back_answers = 0;
+  // Of the probes whether it has work: windows until the next, answers in a row that it works; the
+  // last answers since it was first asked, youngest in bit 0; when that was.
+  unsigned probe_skip = 0, busy_answers = 0;
+  uint64_t answers = 0;
+  unsigned answer_count = 0;
   uint64_t asked_ns = 0;
 
   uint64_t sliceUs() const { return written_us ? written_us : found_us; }

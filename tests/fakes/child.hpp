@@ -2,6 +2,7 @@
 // A process that does nothing, gone with the test: something for a pidfd to name.
 #pragma once
 
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ class Child {
   Child() : pid_(fork()) {
     if (pid_ < 0) std::abort();
     if (pid_) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test is killed
     for (;;) pause();
   }
   ~Child() { end(); }
