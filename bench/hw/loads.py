@@ -8,14 +8,6 @@ import time
 
 from executor import Executor
 
-LOAD_START_S = 1.2  # until a process of CUDA is on the card, about
-
-
-def percentile(values, part):
-    values = sorted(values)
-    return values[min(len(values) - 1, max(0, int(len(values) * part + 0.999999) - 1))]
-
-
 class Load:
     """One qgpu-load --cuda, and its counters when it has ended."""
 

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import time
 
-from loads import LOAD_START_S, ledger_state, worst_deviation
+import network
+from loads import ledger_state, worst_deviation
 
 TWO_S = 2_000_000_000
 
@@ -220,3 +221,4 @@ def kills(bench):
 
 
 STAGES = {f.__name__: f for f in (shares, sync, delivered, ceilings, online, kills)}
+STAGES["network"] = network.stage
