@@ -55,15 +55,6 @@ const char *typeName(const toml::node &node) {
 
 int lineOf(const toml::source_region &source) { return static_cast<int>(source.begin.line); }
 
-// "12ms", "500us", "2s", "1.5s": a number and a unit.
-bool isDuration(std::string_view text) {
-  size_t digits = text.find_first_not_of("0123456789.");
-  if (digits == 0 || digits == std::string_view::npos) return false;
-  std::string_view unit = text.substr(digits);
-  return std::count(text.begin(), text.begin() + static_cast<long>(digits), '.') <= 1 &&
-         (unit == "ns" || unit == "us" || unit == "ms" || unit == "s");
-}
-
 class Reader {
  public:
   explicit Reader(const std::string &file) { outcome_.ir.file = file; }
@@ -94,6 +85,10 @@ class Reader {
  private:
   void problem(int line, std::string key, std::string reason, int err = EINVAL) {
     outcome_.problems.push_back({outcome_.ir.file, line, std::move(key), std::move(reason), err});
+  }
+
+  void problem(int line, std::string key, const Error &error) {
+    problem(line, std::move(key), error.sentence, error.err);
   }
 
   void wrongType(const toml::node &node, int line, const std::string &key, const char *wanted) {
@@ -131,7 +126,8 @@ class Reader {
     return static_cast<uint64_t>(value);
   }
 
-  std::optional<uint32_t> percent(const toml::node &node, int line, const std::string &key) {
+  std::optional<uint32_t> percent(const toml::node &node, int line, const std::string &key,
+                                  Result<uint32_t> (*tenths_from)(double) = tenthsFromPercent) {
     double value = 0;
     if (const auto *integer = node.as_integer())
       value = static_cast<double>(integer->get());
@@ -141,9 +137,9 @@ class Reader {
       wrongType(node, line, key, "a number of percent");
       return std::nullopt;
     }
-    auto tenths = tenthsFromPercent(value);
+    auto tenths = tenths_from(value);
     if (tenths) return *tenths;
-    problem(line, key, tenths.error().sentence);
+    problem(line, key, tenths.error());
     return std::nullopt;
   }
 
@@ -338,39 +334,33 @@ class Reader {
     } else if (key == "guarantee") {
       if (auto tenths = percent(node, line, path)) numbers.guarantee_tenths = {*tenths, line};
     } else if (key == "ceiling") {
-      if (auto tenths = percent(node, line, path)) {
-        if (*tenths == 0)
-          problem(line, path, "is 0: such a tenant could never run");
-        else
-          numbers.ceiling_tenths = {*tenths, line};
-      }
+      if (auto tenths = percent(node, line, path, ceilingFromPercent))
+        numbers.ceiling_tenths = {*tenths, line};
     } else if (key == "class") {
       auto text = string(node, line, path);
-      if (text && !classFromName(*text))
-        problem(line, path, "is \"" + *text + "\", must be normal, online or offline");
-      else if (text && *text != "normal")
-        notEnforced(line, path, "class = \"" + *text + "\"");
-    } else if (key == "wake_within" || key == "hang_timeout") {
-      auto text = string(node, line, path);
-      if (!text || (key == "hang_timeout" && *text == "off")) return true;
-      if (isDuration(*text))
-        notEnforced(line, path, std::string(key));
+      if (!text) return true;
+      if (auto work_class = workClassFromText(*text))
+        numbers.work_class = {*work_class, line};
       else
-        problem(line, path, "is \"" + *text + "\", must be a time such as \"2ms\" or \"500us\"");
+        problem(line, path, work_class.error());
+    } else if (key == "wake_within" || key == "hang_timeout") {
+      bool is_wake = key == "wake_within";
+      auto text = string(node, line, path);
+      if (!text) return true;
+      if (auto ns = is_wake ? wakeFromText(*text) : hangFromText(*text))
+        (is_wake ? numbers.wake_ns : numbers.hang_ns) = {*ns, line};
+      else
+        problem(line, path, ns.error());
     } else if (key == "memory") {
       if (node.is_string() || node.is_integer())
-        notEnforced(line, path, "memory");
+        problem(line, path, "memory is not enforced in this version and is therefore refused",
+                EOPNOTSUPP);
       else
         wrongType(node, line, path, "a size such as \"8GiB\"");
     } else {
       return false;
     }
     return true;
-  }
-
-  void notEnforced(int line, const std::string &path, const std::string &what) {
-    problem(line, path, what + " is not enforced in this version and is therefore refused",
-            EOPNOTSUPP);
   }
 
   void readCgroups(const toml::node &node, int line, const std::string &path, TenantEntry &entry) {
@@ -444,6 +434,9 @@ std::string numbersText(const TenantNumbers &numbers) {
   if (numbers.guarantee_tenths)
     text += " guarantee=" + std::to_string(numbers.guarantee_tenths->value);
   if (numbers.ceiling_tenths) text += " ceiling=" + std::to_string(numbers.ceiling_tenths->value);
+  if (numbers.work_class) text += " class=" + className(numbers.work_class->value);
+  if (numbers.wake_ns) text += " wake_ns=" + std::to_string(numbers.wake_ns->value);
+  if (numbers.hang_ns) text += " hang_ns=" + std::to_string(numbers.hang_ns->value);
   return text;
 }
 

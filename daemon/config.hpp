@@ -43,6 +43,9 @@ struct TenantNumbers {
   std::optional<Located<uint32_t>> weight;
   std::optional<Located<uint32_t>> guarantee_tenths;
   std::optional<Located<uint32_t>> ceiling_tenths;
+  std::optional<Located<uint32_t>> work_class;  // enum qgpu_class
+  std::optional<Located<uint64_t>> wake_ns;     // 0 = no promise
+  std::optional<Located<uint64_t>> hang_ns;     // 0 = off
 };
 
 struct TenantOnCard {

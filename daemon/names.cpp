@@ -53,6 +53,7 @@ constexpr std::array kEvents = {
     Name{QGPU_EVENT_TENANT_GONE, "tenant-gone"},
     Name{QGPU_EVENT_TSG_BOUND, "tsg-bound"},
     Name{QGPU_EVENT_PREEMPT_REFUSED, "preempt-refused"},
+    Name{QGPU_EVENT_HANG, "hang"},
     Name{kRmEventProcessControlled, "process-controlled"},
     Name{kRmEventProcessGone, "process-gone"},
     Name{kRmEventProcessBlind, "process-blind"},
@@ -63,6 +64,15 @@ constexpr std::array kEvents = {
     Name{kRmEventWorkerRestarted, "worker-restarted"},
     Name{kRmEventTraceLost, "trace-lost"},
 };
+
+struct Unit {
+  std::string_view name;
+  uint64_t ns;
+};
+constexpr std::array kUnits = {Unit{"s", 1'000'000'000}, Unit{"ms", 1'000'000}, Unit{"us", 1000},
+                               Unit{"ns", 1}};
+// More digits than any time that is accepted has.
+constexpr size_t kDigitsMax = 9;
 
 std::string nameOf(std::span<const Name> names, uint32_t number) {
   for (const auto &[known, name] : names)
@@ -87,6 +97,43 @@ std::string eventName(uint32_t kind) { return nameOf(kEvents, kind); }
 
 std::optional<uint32_t> policyFromName(std::string_view name) { return numberOf(kPolicies, name); }
 std::optional<uint32_t> classFromName(std::string_view name) { return numberOf(kClasses, name); }
+
+std::optional<uint64_t> durationFromText(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  size_t end = text.find_first_not_of("0123456789.");
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                 [&](const Unit &u) { return u.name == text.substr(end); });
+  const std::string_view number = text.substr(0, end);
+  const std::string_view whole = number.substr(0, number.find('.'));
+  if (unit == kUnits.end() || whole.empty() || whole.size() > kDigitsMax) return std::nullopt;
+  uint64_t ns = 0;
+  for (char c : whole) ns = ns * 10 + static_cast<uint64_t>(c - '0');
+  ns *= unit->ns;
+  if (whole.size() == number.size()) return ns;
+  const std::string_view fraction = number.substr(whole.size() + 1);
+  if (fraction.empty() || fraction.find_first_not_of(kDigits) != std::string_view::npos)
+    return std::nullopt;
+  uint64_t place_ns = unit->ns;
+  for (char c : fraction) {
+    if (place_ns % 10 != 0) return std::nullopt;
+    place_ns /= 10;
+    ns += place_ns * static_cast<uint64_t>(c - '0');
+  }
+  return ns;
+}
+
+std::string durationText(uint64_t ns) {
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                 [&](const Unit &u) { return ns >= u.ns || u.ns == 1; });
+  std::string text = std::to_string(ns / unit->ns);
+  if (ns % unit->ns) {
+    // The digits behind the point: those of the rest, with their leading zeros.
+    std::string rest = std::to_string(unit->ns + ns % unit->ns).substr(1);
+    text += "." + rest.substr(0, rest.find_last_not_of('0') + 1);
+  }
+  return text + std::string(unit->name);
+}
 
 bool isTenantName(std::string_view name) {
   if (name.empty() || name.size() >= QGPU_NAME_MAX || name == "." || name == "..") return false;

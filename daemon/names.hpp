@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The contract's enumerations as words, for configuration, log, JSON and command line. Numbers that
-// this version does not know are shown as "unknown-N", never dropped.
+// The contract's enumerations as words and times with their unit, for configuration, log, JSON and
+// command line. Numbers that this version does not know are shown as "unknown-N", never dropped.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,12 @@ std::string eventName(uint32_t kind);
 
 std::optional<uint32_t> policyFromName(std::string_view name);
 std::optional<uint32_t> classFromName(std::string_view name);
+
+// "12ms", "500us", "1.5s": a number and ns, us, ms or s; nullopt when it is none of these or no
+// whole number of ns.
+std::optional<uint64_t> durationFromText(std::string_view text);
+// The same the other way round, in the largest unit that is not below one: "1.5ms".
+std::string durationText(uint64_t ns);
 
 // Tenant names go into paths, tables and the kernel: [A-Za-z0-9._-]{1,63}, and not "." or "..".
 bool isTenantName(std::string_view name);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <numeric>
 
 #include "names.hpp"
 
@@ -16,9 +15,31 @@ namespace {
 constexpr uint32_t kTenthsOfWhole = 1000;
 constexpr uint32_t kPpmPerTenth = QGPU_PPM / kTenthsOfWhole;
 constexpr size_t kNamesInSentence = 8;
+// What a card's driver assumes until it says otherwise.
+constexpr uint64_t kSwitchNs = 100'000;
+// Least part of others that an online tenant waits for (kmod/core/core.h, CORE_OTHER_SLICE_MIN_NS).
+constexpr uint64_t kOtherSliceNs = 200'000;
 
 std::string tenthsText(uint32_t tenths) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+}
+
+// `without` is the word for 0: a time of 0 would say nothing.
+Result<uint64_t> timeFromText(const std::string &text, const std::string &without,
+                              uint64_t max_ns) {
+  if (text == without) return uint64_t{0};
+  auto ns = durationFromText(text);
+  if (!ns)
+    return Error{
+        EINVAL,
+        "is \"" + text + "\", must be a time such as \"2ms\" or \"500us\", or \"" + without + "\"",
+        ""};
+  if (*ns == 0 || *ns > max_ns)
+    return Error{ERANGE,
+                 "is \"" + text + "\", must be more than 0 and at most \"" + durationText(max_ns) +
+                     "\", or \"" + without + "\"",
+                 ""};
+  return *ns;
 }
 
 bool selects(const std::string &selector, const CardInfo &card) {
@@ -30,12 +51,28 @@ struct Resolved {
   uint32_t weight = QGPU_WEIGHT_DEFAULT;
   Located<uint32_t> guarantee_tenths;
   Located<uint32_t> ceiling_tenths{kTenthsOfWhole, 0};
+  Located<uint32_t> work_class{QGPU_CLASS_NORMAL, 0};
+  Located<uint64_t> wake_ns;
+  Located<uint64_t> hang_ns;
 };
 
 void overlay(Resolved &resolved, const TenantNumbers &numbers) {
   if (numbers.weight) resolved.weight = numbers.weight->value;
   if (numbers.guarantee_tenths) resolved.guarantee_tenths = *numbers.guarantee_tenths;
   if (numbers.ceiling_tenths) resolved.ceiling_tenths = *numbers.ceiling_tenths;
+  if (numbers.work_class) resolved.work_class = *numbers.work_class;
+  if (numbers.wake_ns) resolved.wake_ns = *numbers.wake_ns;
+  if (numbers.hang_ns) resolved.hang_ns = *numbers.hang_ns;
+}
+
+// An edit has no line of its own: that of the file stays.
+void overlay(Resolved &resolved, const TenantEdit &edit) {
+  if (edit.weight) resolved.weight = *edit.weight;
+  if (edit.guarantee_tenths) resolved.guarantee_tenths.value = *edit.guarantee_tenths;
+  if (edit.ceiling_tenths) resolved.ceiling_tenths.value = *edit.ceiling_tenths;
+  if (edit.work_class) resolved.work_class.value = *edit.work_class;
+  if (edit.wake_ns) resolved.wake_ns.value = *edit.wake_ns;
+  if (edit.hang_ns) resolved.hang_ns.value = *edit.hang_ns;
 }
 
 const TenantOnCard *overrideOf(const TenantEntry &tenant, const CardInfo &card) {
@@ -49,18 +86,67 @@ const TenantOnCard *overrideOf(const TenantEntry &tenant, const CardInfo &card) 
 
 Resolved resolve(const TenantEntry &tenant, const CardInfo &card, const Edits &edits) {
   Resolved resolved;
-  resolved.guarantee_tenths.line = tenant.line;
+  resolved.guarantee_tenths.line = resolved.ceiling_tenths.line = tenant.line;
+  resolved.work_class.line = resolved.wake_ns.line = resolved.hang_ns.line = tenant.line;
   overlay(resolved, tenant.numbers);
   if (const TenantOnCard *on_card = overrideOf(tenant, card)) overlay(resolved, on_card->numbers);
   // An edit for all cards first, then one for this card: the narrower one wins.
   for (const std::string &scope : {std::string(), card.uuid}) {
     const TenantEdit *edit = edits.find(tenant.name, scope);
-    if (!edit) continue;
-    if (edit->weight) resolved.weight = *edit->weight;
-    if (edit->guarantee_tenths) resolved.guarantee_tenths.value = *edit->guarantee_tenths;
+    if (edit) overlay(resolved, *edit);
     if (scope.empty() && card.uuid.empty()) break;
   }
   return resolved;
+}
+
+// What counts when the rest is split.
+struct Claim {
+  explicit Claim(const TenantSettings &settings)
+      : weight(settings.weight),
+        ceiling_ppm(settings.ceiling_ppm),
+        offline(settings.work_class == QGPU_CLASS_OFFLINE) {}
+  uint64_t weight;
+  uint32_t ceiling_ppm;
+  bool offline;
+};
+
+// Splits left_ppm by weight over those of one kind that are below their ceiling, as the driver does
+// (kmod/core/share.c); what rounding leaves goes to the largest fractions. Returns what nobody
+// could take.
+uint64_t fill(std::vector<ComputedShare> &shares, const std::vector<Claim> &claims,
+              uint64_t left_ppm, bool offline) {
+  std::vector<size_t> open;
+  for (size_t i = 0; i < claims.size(); ++i)
+    if (claims[i].offline == offline && shares[i].share_ppm < claims[i].ceiling_ppm)
+      open.push_back(i);
+  uint64_t weights = 0;
+  // Whoever would pass its ceiling is filled first: that only raises what the others get.
+  for (bool any_filled = true; any_filled;) {
+    weights = 0;
+    for (size_t i : open) weights += claims[i].weight;
+    const uint64_t part_ppm = left_ppm;
+    any_filled = std::erase_if(open, [&](size_t i) {
+                   uint64_t room_ppm = claims[i].ceiling_ppm - shares[i].share_ppm;
+                   if (room_ppm * weights > part_ppm * claims[i].weight) return false;
+                   shares[i].share_ppm = claims[i].ceiling_ppm;
+                   left_ppm -= room_ppm;
+                   return true;
+                 }) > 0;
+  }
+  if (open.empty()) return left_ppm;
+
+  uint64_t rounding_ppm = left_ppm;
+  std::vector<std::pair<uint64_t, size_t>> fractions;
+  for (size_t i : open) {
+    uint64_t product = left_ppm * claims[i].weight;
+    shares[i].share_ppm += static_cast<uint32_t>(product / weights);
+    rounding_ppm -= product / weights;
+    fractions.emplace_back(product % weights, i);
+  }
+  std::stable_sort(fractions.begin(), fractions.end(),
+                   [](const auto &a, const auto &b) { return a.first > b.first; });
+  for (size_t i = 0; i < rounding_ppm; ++i) ++shares[fractions[i].second].share_ppm;
+  return 0;
 }
 
 class CardCompiler {
@@ -74,35 +160,27 @@ class CardCompiler {
                         entry.cycle_ns, {},        entry.method};
     if (const CardEdit *edit = edits_.findCard(card.uuid)) desired.policy = edit->policy;
 
-    uint32_t sum_tenths = 0;
-    int line_over = 0;
-    std::vector<std::string> promises;
+    std::vector<Asked> asked;
     bool has_default = false;
     for (const TenantEntry &tenant : config_.tenants) {
       has_default = has_default || tenant.name == "default";
-      Resolved resolved = resolve(tenant, card, edits_);
-      checkTenant(tenant, resolved, desired.policy, entry.method, card);
-      if (resolved.guarantee_tenths.value > 0) {
-        promises.push_back("\"" + tenant.name + "\" " +
-                           tenthsText(resolved.guarantee_tenths.value));
-        sum_tenths += resolved.guarantee_tenths.value;
-        if (sum_tenths > kTenthsOfWhole && line_over == 0)
-          line_over = resolved.guarantee_tenths.line;
-      }
-      desired.tenants.push_back({tenant.name, settings(tenant, resolved)});
-      if (enforcesCeiling(desired.policy, entry.method))
-        desired.tenants.back().settings.ceiling_ppm = resolved.ceiling_tenths.value * kPpmPerTenth;
+      asked.push_back({tenant, resolve(tenant, card, edits_)});
+      checkTenant(tenant, asked.back().resolved, desired, card);
+      desired.tenants.push_back({tenant.name, settings(tenant, asked.back().resolved)});
     }
     if (!has_default) desired.tenants.push_back({"default", {}});
-    if (sum_tenths > kTenthsOfWhole)
-      problem(line_over, "tenant",
-              "guarantees on card " + cardText(card) + " are " + tenthsText(sum_tenths) +
-                  " together, over 100 %: " + listText(promises),
-              ENOSPC);
+    checkGuarantees(asked, card);
+    if (desired.policy == QGPU_POLICY_BURST_SHARE && desired.method == CardMethod::kModule)
+      checkWakes(asked, desired.tenants.size(), card);
     return desired;
   }
 
  private:
+  struct Asked {
+    const TenantEntry &tenant;
+    Resolved resolved;
+  };
+
   void problem(int line, std::string key, std::string reason, int err = EINVAL) {
     ConfigProblem found{config_.file, line, std::move(key), std::move(reason), err};
     // One mistake in one line is one problem, however many cards it concerns.
@@ -111,43 +189,94 @@ class CardCompiler {
     problems_.push_back(std::move(found));
   }
 
-  // An executor holds whoever has used up a ceiling; the module's plan has no words for one yet.
-  static bool enforcesCeiling(uint32_t policy, CardMethod method) {
-    return method == CardMethod::kRm && policy == QGPU_POLICY_BURST_SHARE;
+  void checkGuarantees(const std::vector<Asked> &asked, const CardInfo &card) {
+    uint32_t sum_tenths = 0;
+    int line_over = 0;
+    std::vector<std::string> promises;
+    for (const auto &[tenant, resolved] : asked) {
+      const auto &[tenths, line] = resolved.guarantee_tenths;
+      if (tenths == 0) continue;
+      promises.push_back("\"" + tenant.name + "\" " + tenthsText(tenths));
+      sum_tenths += tenths;
+      if (sum_tenths > kTenthsOfWhole && line_over == 0) line_over = line;
+    }
+    if (sum_tenths > kTenthsOfWhole)
+      problem(line_over, "tenant",
+              "guarantees on card " + cardText(card) + " are " + tenthsText(sum_tenths) +
+                  " together, over 100 %: " + listText(promises),
+              ENOSPC);
   }
 
-  void checkTenant(const TenantEntry &tenant, const Resolved &resolved, uint32_t policy,
-                   CardMethod method, const CardInfo &card) {
-    std::string key = "tenant." + tenant.name;
-    uint32_t guarantee = resolved.guarantee_tenths.value;
-    uint32_t ceiling = resolved.ceiling_tenths.value;
-    int ceiling_line = resolved.ceiling_tenths.line;
-    if (ceiling < guarantee) {
-      problem(ceiling_line, key + ".ceiling",
+  // A wait that no plan of this card can keep, all tenants at work (kmod/core/check.c).
+  void checkWakes(const std::vector<Asked> &asked, uint64_t count, const CardInfo &card) {
+    const uint64_t switch_ns = card.switch_ns ? card.switch_ns : kSwitchNs;
+    const auto online = static_cast<uint64_t>(
+        std::count_if(asked.begin(), asked.end(), [](const Asked &a) { return isOnline(a); }));
+    for (const Asked &a : asked) {
+      const auto &[wake_ns, line] = a.resolved.wake_ns;
+      const bool is_online = isOnline(a);
+      const uint64_t bound_ns =
+          is_online ? online * kOtherSliceNs + (online + 1) * switch_ns : 2 * count * switch_ns;
+      if (wake_ns == 0 || wake_ns >= bound_ns) continue;
+      const std::string others =
+          is_online ? std::to_string(online) + (online == 1 ? " online tenant" : " online tenants")
+                    : std::to_string(count) + " tenants, \"default\" counted";
+      problem(line, "tenant." + a.tenant.name + ".wake_within",
+              "\"" + durationText(wake_ns) + "\" cannot be kept on card " + cardText(card) + " (" +
+                  others + "): must be \"" + durationText(bound_ns) + "\" at least",
+              ENOSPC);
+    }
+  }
+
+  static bool isOnline(const Asked &asked) {
+    return asked.resolved.work_class.value == QGPU_CLASS_ONLINE;
+  }
+
+  void checkTenant(const TenantEntry &tenant, const Resolved &resolved, const DesiredCard &desired,
+                   const CardInfo &card) {
+    const std::string key = "tenant." + tenant.name;
+    const uint32_t guarantee = resolved.guarantee_tenths.value;
+    const uint32_t ceiling = resolved.ceiling_tenths.value;
+    if (ceiling < guarantee)
+      problem(resolved.ceiling_tenths.line, key + ".ceiling",
               "the ceiling " + tenthsText(ceiling) + " is below the guarantee " +
                   tenthsText(guarantee));
-    } else if (enforcesCeiling(policy, method)) {
-      // Any ceiling that is not below the guarantee will do.
-    } else if (ceiling < kTenthsOfWhole && policy != QGPU_POLICY_FIXED_SHARE) {
-      problem(ceiling_line, key + ".ceiling",
-              "a ceiling below 100 % under " + policyName(policy) +
-                  " is not enforced in this version and is therefore refused",
-              EOPNOTSUPP);
-    } else if (ceiling < kTenthsOfWhole && ceiling != guarantee) {
-      problem(ceiling_line, key + ".ceiling",
-              "under fixed-share the ceiling is the guarantee (" + tenthsText(guarantee) +
-                  "): leave it out");
-    }
-    if (policy == QGPU_POLICY_FIXED_SHARE && guarantee == 0 && tenant.name != "default")
+    if (desired.policy == QGPU_POLICY_FIXED_SHARE && guarantee == 0 && tenant.name != "default")
       problem(
           resolved.guarantee_tenths.line, key + ".guarantee",
           "has no guarantee: under fixed-share on card " + cardText(card) + " it would never run");
+    checkEnforced(key, resolved, desired);
+  }
+
+  // Best-effort promises nothing: what waits for another policy may stand. Windows on the clock
+  // come when it is their time, for everybody. An executor changes who runs in milliseconds and
+  // tells of no hang.
+  void checkEnforced(const std::string &key, const Resolved &resolved, const DesiredCard &desired) {
+    if (desired.policy == QGPU_POLICY_BEST_EFFORT) return;
+    const bool is_rm = desired.method == CardMethod::kRm;
+    const std::string where = is_rm ? "by method rm" : "under " + policyName(desired.policy);
+    auto refuse = [&](int line, const char *name, const std::string &what) {
+      problem(line, key + "." + name,
+              what + " is not enforced " + where + " and is therefore refused", EOPNOTSUPP);
+    };
+    if (is_rm || desired.policy != QGPU_POLICY_BURST_SHARE) {
+      if (resolved.work_class.value != QGPU_CLASS_NORMAL)
+        refuse(resolved.work_class.line, "class",
+               "class = \"" + className(resolved.work_class.value) + "\"");
+      if (resolved.wake_ns.value) refuse(resolved.wake_ns.line, "wake_within", "wake_within");
+    }
+    if (is_rm && resolved.hang_ns.value)
+      refuse(resolved.hang_ns.line, "hang_timeout", "hang_timeout");
   }
 
   TenantSettings settings(const TenantEntry &tenant, const Resolved &resolved) const {
     TenantSettings settings;
     settings.weight = resolved.weight;
     settings.guarantee_ppm = resolved.guarantee_tenths.value * kPpmPerTenth;
+    settings.ceiling_ppm = resolved.ceiling_tenths.value * kPpmPerTenth;
+    settings.work_class = resolved.work_class.value;
+    settings.wake_ns = resolved.wake_ns.value;
+    settings.hang_ns = resolved.hang_ns.value;
     if (auto ids = cgroups_.find(tenant.name); ids != cgroups_.end())
       settings.cgroups = ids->second;
     return settings;
@@ -186,6 +315,25 @@ Result<uint32_t> tenthsFromPercent(double percent) {
   double whole = std::round(tenths);
   if (std::abs(tenths - whole) > 1e-6) return Error{EINVAL, "must be in steps of 0.1 percent", ""};
   return static_cast<uint32_t>(whole);
+}
+
+Result<uint32_t> ceilingFromPercent(double percent) {
+  auto tenths = tenthsFromPercent(percent);
+  if (tenths && *tenths == 0) return Error{ERANGE, "is 0: such a tenant could never run", ""};
+  return tenths;
+}
+
+Result<uint32_t> workClassFromText(const std::string &text) {
+  if (auto work_class = classFromName(text)) return *work_class;
+  return Error{EINVAL, "is \"" + text + "\", must be normal, online or offline", ""};
+}
+
+Result<uint64_t> wakeFromText(const std::string &text) {
+  return timeFromText(text, "none", kWakeMaxNs);
+}
+
+Result<uint64_t> hangFromText(const std::string &text) {
+  return timeFromText(text, "off", kHangMaxNs);
 }
 
 std::string percentText(uint32_t ppm) {
@@ -238,34 +386,24 @@ PolicyOutcome compute(const ConfigIr &config, const Edits &edits,
 }
 
 std::vector<ComputedShare> sharesWhenAllBusy(const DesiredCard &card) {
+  // Settings that the policy does not know are those of a tenant without any.
+  const bool alike =
+      card.policy == QGPU_POLICY_BEST_EFFORT || card.policy == QGPU_POLICY_EQUAL_SHARE;
   std::vector<ComputedShare> shares;
-  std::vector<uint64_t> weights;
+  std::vector<Claim> claims;
   uint64_t guaranteed_ppm = 0;
-  for (const DesiredTenant &tenant : card.tenants) {
-    if (tenant.name == "default") continue;
-    // These two know no settings: all are alike.
-    bool alike = card.policy == QGPU_POLICY_BEST_EFFORT || card.policy == QGPU_POLICY_EQUAL_SHARE;
-    shares.push_back({tenant.name, alike ? 0 : tenant.settings.guarantee_ppm});
-    weights.push_back(alike ? 1 : tenant.settings.weight);
+  for (const auto &[name, settings] : card.tenants) {
+    if (name == "default") continue;
+    shares.push_back({name, alike ? 0 : settings.guarantee_ppm});
+    claims.emplace_back(settings);
+    if (alike) claims.back().weight = 1;
+    if (card.policy == QGPU_POLICY_BEST_EFFORT) claims.back().ceiling_ppm = QGPU_PPM;
+    if (card.policy != QGPU_POLICY_BURST_SHARE) claims.back().offline = false;
     guaranteed_ppm += shares.back().share_ppm;
   }
-  uint64_t total_weight = std::accumulate(weights.begin(), weights.end(), uint64_t{0});
-  if (card.policy == QGPU_POLICY_FIXED_SHARE || total_weight == 0 || guaranteed_ppm > QGPU_PPM)
-    return shares;
-
-  // The rest by weight; what rounding leaves goes to the largest fractions.
-  uint64_t rest_ppm = QGPU_PPM - guaranteed_ppm;
-  uint64_t left_ppm = rest_ppm;
-  std::vector<std::pair<uint64_t, size_t>> fractions;
-  for (size_t i = 0; i < shares.size(); ++i) {
-    uint64_t product = rest_ppm * weights[i];
-    shares[i].share_ppm += static_cast<uint32_t>(product / total_weight);
-    left_ppm -= product / total_weight;
-    fractions.emplace_back(product % total_weight, i);
-  }
-  std::stable_sort(fractions.begin(), fractions.end(),
-                   [](const auto &a, const auto &b) { return a.first > b.first; });
-  for (size_t i = 0; i < left_ppm; ++i) ++shares[fractions[i].second].share_ppm;
+  if (card.policy == QGPU_POLICY_FIXED_SHARE || guaranteed_ppm > QGPU_PPM) return shares;
+  uint64_t left_ppm = QGPU_PPM - guaranteed_ppm;
+  for (bool offline : {false, true}) left_ppm = fill(shares, claims, left_ppm, offline);
   return shares;
 }
 

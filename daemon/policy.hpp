@@ -43,6 +43,17 @@ struct PolicyOutcome {
 
 // Tenths of a percent; ERANGE or EINVAL with a sentence when it is not 0 to 100 in steps of 0.1.
 Result<uint32_t> tenthsFromPercent(double percent);
+// The same for a ceiling, which cannot be 0.
+Result<uint32_t> ceilingFromPercent(double percent);
+// enum qgpu_class
+Result<uint32_t> workClassFromText(const std::string &text);
+// ns: "500us", "2ms"; "none" = 0, "off" = 0. EINVAL or ERANGE with a sentence.
+Result<uint64_t> wakeFromText(const std::string &text);
+Result<uint64_t> hangFromText(const std::string &text);
+// Longer ones promise nothing: the same limits as the driver's.
+constexpr uint64_t kWakeMaxNs = 10'000'000'000;
+constexpr uint64_t kHangMaxNs = 3'600'000'000'000;
+
 // "33.3 %", rounded to the nearest tenth.
 std::string percentText(uint32_t ppm);
 
@@ -60,7 +71,7 @@ struct ComputedShare {
   uint32_t share_ppm = 0;
 };
 // What each configured tenant gets when all of them have work at all times ("default" has none).
-// The shares of a sharing policy add up to exactly a whole card.
+// The shares of a sharing policy add up to exactly a whole card, unless all are at their ceiling.
 std::vector<ComputedShare> sharesWhenAllBusy(const DesiredCard &card);
 
 }  // namespace qgpu

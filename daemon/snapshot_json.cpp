@@ -28,6 +28,8 @@ Json toJson(const TenantStatus &tenant) {
             {"guarantee_ppm", asked.guarantee_ppm},
             {"ceiling_ppm", asked.ceiling_ppm},
             {"class", className(asked.work_class)},
+            {"wake_ns", asked.wake_ns},
+            {"hang_ns", asked.hang_ns},
             {"cgroups", asked.cgroups}}},
           {"effective",
            {{"share_ppm", tenant.share_ppm},

@@ -15,6 +15,7 @@
 
 #include "file.hpp"
 #include "names.hpp"
+#include "policy.hpp"
 
 namespace qgpu {
 
@@ -22,7 +23,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 1;
+// 1 knew of weight and guarantee alone; it is still read, and never written: a program that knows
+// no other must not take a half of the edits for all.
+constexpr int kVersion = 2;
+constexpr int kVersionOldest = 1;
 constexpr size_t kFileMax = 4 * 1024 * 1024;
 constexpr int kAsideMax = 1000;
 
@@ -41,6 +45,10 @@ Json bodyOf(const State &state) {
     if (!edit.card.empty()) entry["card"] = edit.card;
     if (edit.weight) entry["weight"] = *edit.weight;
     if (edit.guarantee_tenths) entry["guarantee_tenths"] = *edit.guarantee_tenths;
+    if (edit.ceiling_tenths) entry["ceiling_tenths"] = *edit.ceiling_tenths;
+    if (edit.work_class) entry["class"] = className(*edit.work_class);
+    if (edit.wake_ns) entry["wake_ns"] = *edit.wake_ns;
+    if (edit.hang_ns) entry["hang_ns"] = *edit.hang_ns;
     tenants.push_back(std::move(entry));
   }
   Json cards = Json::array();
@@ -53,26 +61,39 @@ Json bodyOf(const State &state) {
   return {{"tenants", tenants}, {"cards", cards}, {"cycles", cycles}};
 }
 
+// The number of that name, if there is one; out of range throws.
+template <class Value>
+void readRanged(const Json &entry, const char *name, uint64_t min, uint64_t max,
+                std::optional<Value> &value) {
+  auto found = entry.find(name);
+  if (found == entry.end()) return;
+  auto number = found->get<uint64_t>();
+  if (!found->is_number_unsigned() || number < min || number > max)
+    throw std::out_of_range("a number is outside its range");
+  value = static_cast<Value>(number);
+}
+
+TenantEdit tenantEditOf(const Json &entry) {
+  TenantEdit edit;
+  edit.tenant = entry.at("tenant").get<std::string>();
+  if (!isTenantName(edit.tenant)) throw std::out_of_range("a tenant's name is not one");
+  edit.basis = entry.at("basis").get<std::string>();
+  edit.card = entry.value("card", "");
+  readRanged(entry, "weight", QGPU_WEIGHT_MIN, QGPU_WEIGHT_MAX, edit.weight);
+  readRanged(entry, "guarantee_tenths", 0, 1000, edit.guarantee_tenths);
+  readRanged(entry, "ceiling_tenths", 1, 1000, edit.ceiling_tenths);
+  readRanged(entry, "wake_ns", 0, kWakeMaxNs, edit.wake_ns);
+  readRanged(entry, "hang_ns", 0, kHangMaxNs, edit.hang_ns);
+  if (auto name = entry.find("class"); name != entry.end()) {
+    edit.work_class = classFromName(name->get<std::string>());
+    if (!edit.work_class) throw std::out_of_range("a class is unknown");
+  }
+  return edit;
+}
+
 State stateOf(const Json &body) {
   State state;
-  auto ranged = [](const Json &value, uint64_t min, uint64_t max) {
-    auto number = value.get<uint64_t>();
-    if (!value.is_number_unsigned() || number < min || number > max)
-      throw std::out_of_range("a number is outside its range");
-    return static_cast<uint32_t>(number);
-  };
-  for (const Json &entry : body.at("tenants")) {
-    TenantEdit edit;
-    edit.tenant = entry.at("tenant").get<std::string>();
-    if (!isTenantName(edit.tenant)) throw std::out_of_range("a tenant's name is not one");
-    edit.basis = entry.at("basis").get<std::string>();
-    edit.card = entry.value("card", "");
-    if (entry.contains("weight"))
-      edit.weight = ranged(entry["weight"], QGPU_WEIGHT_MIN, QGPU_WEIGHT_MAX);
-    if (entry.contains("guarantee_tenths"))
-      edit.guarantee_tenths = ranged(entry["guarantee_tenths"], 0, 1000);
-    state.edits.tenants.push_back(std::move(edit));
-  }
+  for (const Json &entry : body.at("tenants")) state.edits.tenants.push_back(tenantEditOf(entry));
   for (const Json &entry : body.at("cards")) {
     auto policy = policyFromName(entry.at("policy").get<std::string>());
     if (!policy) throw std::out_of_range("a policy is unknown");
@@ -117,7 +138,10 @@ const CardEdit *Edits::findCard(const std::string &card) const {
 TenantEdit &Edits::of(const std::string &tenant, const std::string &card) {
   for (TenantEdit &edit : tenants)
     if (edit.tenant == tenant && edit.card == card) return edit;
-  return tenants.emplace_back(TenantEdit{tenant, card, {}, {}, ""});
+  TenantEdit &edit = tenants.emplace_back();
+  edit.tenant = tenant;
+  edit.card = card;
+  return edit;
 }
 
 bool Edits::resetTenant(const std::string &tenant) {
@@ -152,10 +176,11 @@ std::string writeState(const State &state) {
 Result<State> readState(const std::string &text) {
   try {
     Json file = Json::parse(text);
-    if (file.at("version") != kVersion)
+    const Json &version = file.at("version");
+    if (!version.is_number_integer() || version < kVersionOldest || version > kVersion)
       return Error{EPROTONOSUPPORT,
-                   "is of version " + dump(file.at("version"), -1) +
-                       ", this program knows version " + std::to_string(kVersion),
+                   "is of version " + dump(version, -1) + ", this program knows versions " +
+                       std::to_string(kVersionOldest) + " to " + std::to_string(kVersion),
                    ""};
     if (file.at("checksum") != checksum(dump(file.at("body"), -1)))
       return Error{EBADMSG, "its checksum does not fit its content", ""};

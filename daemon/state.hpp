@@ -20,7 +20,11 @@ struct TenantEdit {
   std::string card;  // uuid, empty = all cards
   std::optional<uint32_t> weight;
   std::optional<uint32_t> guarantee_tenths;
-  std::string basis;  // fingerprint of the file's entry when it was made
+  std::optional<uint32_t> ceiling_tenths;
+  std::optional<uint32_t> work_class;  // enum qgpu_class
+  std::optional<uint64_t> wake_ns;     // 0 = no promise
+  std::optional<uint64_t> hang_ns;     // 0 = off
+  std::string basis;                   // fingerprint of the file's entry when it was made
 
   bool operator==(const TenantEdit &) const = default;
 };

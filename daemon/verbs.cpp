@@ -77,10 +77,9 @@ class Fields {
     return std::nullopt;
   }
 
-  // Understood, but not enforced yet.
-  void refuse(const char *name) {
-    if (take(name))
-      fail(name, "is not enforced in this version and is therefore refused", EOPNOTSUPP);
+  // Understood, but not to be had here.
+  void refuse(const char *name, const char *reason) {
+    if (take(name)) fail(name, reason, EOPNOTSUPP);
   }
 
   // The first mistake, unknown fields included.
@@ -124,6 +123,10 @@ Json outcomeJson(const Daemon::Outcome &outcome) {
       tenants.push_back({{"name", tenant.name},
                          {"weight", tenant.asked.weight},
                          {"guarantee_ppm", tenant.asked.guarantee_ppm},
+                         {"ceiling_ppm", tenant.asked.ceiling_ppm},
+                         {"class", className(tenant.asked.work_class)},
+                         {"wake_ns", tenant.asked.wake_ns},
+                         {"hang_ns", tenant.asked.hang_ns},
                          {"share_ppm", tenant.share_ppm},
                          {"slice_ns", tenant.slice_ns}});
     cards[uuid] = {{"generation", reply.generation}, {"tenants", tenants}};
@@ -162,8 +165,9 @@ ControlServer::Answer tenantSet(Daemon &daemon, Fields &fields) {
   wish.weight = fields.number("weight", QGPU_WEIGHT_MIN, QGPU_WEIGHT_MAX);
   wish.guarantee_tenths = fields.percent("guarantee");
   bool dry_run = fields.flag("dry_run");
-  for (const char *name : {"ceiling", "wake_within", "class", "hang_timeout", "memory"})
-    fields.refuse(name);
+  for (const char *name : {"ceiling", "wake_within", "class", "hang_timeout"})
+    fields.refuse(name, "is set in the configuration file, not at run time in this version");
+  fields.refuse("memory", "is not enforced in this version and is therefore refused");
   if (const Error *mistake = fields.mistake()) return failed(*mistake);
   if (!wish.weight && !wish.guarantee_tenths)
     return failed({EINVAL, "nothing to set: weight or guarantee is needed", ""});

@@ -177,6 +177,10 @@ Result<PlanReply> FakeKernel::planSet(const PlanChange &change, Guilt *guilt) {
     }
     if (asked.weight) at->asked.weight = *asked.weight;
     if (asked.guarantee_ppm) at->asked.guarantee_ppm = *asked.guarantee_ppm;
+    if (asked.ceiling_ppm) at->asked.ceiling_ppm = *asked.ceiling_ppm;
+    if (asked.wake_ns) at->asked.wake_ns = *asked.wake_ns;
+    if (asked.work_class) at->asked.work_class = *asked.work_class;
+    if (asked.hang_ns) at->asked.hang_ns = *asked.hang_ns;
     if (asked.cgroups) at->asked.cgroups = *asked.cgroups;
     at->slice_ns = 1024 * uint64_t{at->asked.weight};
     reply.tenants.push_back(*at);

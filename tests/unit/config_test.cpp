@@ -7,6 +7,7 @@
 
 #include "fakes/seed.hpp"
 #include "fakes/temp_folder.hpp"
+#include "names.hpp"
 
 namespace qgpu {
 namespace {
@@ -47,6 +48,54 @@ TEST(Config, ReadsCardsTenantsAndOverrides) {
   EXPECT_TRUE(b->cgroups[1].glob);
 }
 
+TEST(Config, ReadsClassesAndTimesForAllCardsAndForOne) {
+  ConfigOutcome outcome = parseConfig(
+      "[tenant.a]\nclass = \"online\"\nwake_within = \"500us\"\nhang_timeout = \"1.5s\"\n"
+      "[tenant.a.card.0]\nclass = \"normal\"\nwake_within = \"none\"\nhang_timeout = \"off\"\n"
+      "ceiling = 40\n",
+      "f");
+  ASSERT_TRUE(outcome.problems.empty()) << outcome.problems[0].text();
+  const TenantEntry &a = *outcome.ir.findTenant("a");
+  EXPECT_EQ(a.numbers.work_class->value, uint32_t{QGPU_CLASS_ONLINE});
+  EXPECT_EQ(a.numbers.work_class->line, 2);
+  EXPECT_EQ(a.numbers.wake_ns->value, 500'000u);
+  EXPECT_EQ(a.numbers.hang_ns->value, 1'500'000'000u);
+  EXPECT_FALSE(a.numbers.ceiling_tenths);
+  const TenantNumbers &on_card = a.cards.at(0).numbers;
+  EXPECT_EQ(on_card.work_class->value, uint32_t{QGPU_CLASS_NORMAL});
+  EXPECT_EQ(on_card.wake_ns->value, 0u);
+  EXPECT_EQ(on_card.hang_ns->value, 0u);
+  EXPECT_EQ(on_card.ceiling_tenths->value, 400u);
+}
+
+TEST(Config, TimesHaveAUnitAndAreWholeNanoseconds) {
+  for (const auto &[text, ns] :
+       std::vector<std::pair<const char *, uint64_t>>{{"2ms", 2'000'000},
+                                                      {"500us", 500'000},
+                                                      {"1.5s", 1'500'000'000},
+                                                      {"7ns", 7},
+                                                      {"0.25us", 250},
+                                                      {"000.001us", 1},
+                                                      {"999999999s", 999'999'999'000'000'000}})
+    EXPECT_EQ(durationFromText(text), ns) << text;
+  for (const char *text : {"", "2", "ms", ".5ms", "2.ms", "1.2.3ms", "2 ms", "-2ms", "2MS", "2m",
+                           "0.5ns", "0.0001us", "1000000000s", "99999999999999999999ns", "1e3us"})
+    EXPECT_FALSE(durationFromText(text)) << text;
+  EXPECT_EQ(durationText(500'000), "500us");
+  EXPECT_EQ(durationText(1'500'000), "1.5ms");
+  EXPECT_EQ(durationText(1'000'050'000), "1.00005s");
+  EXPECT_EQ(durationText(0), "0ns");
+}
+
+TEST(Config, TimesReadAsTheyAreWritten) {
+  QGPU_TRACE_SEED();
+  std::mt19937_64 random(fakes::seed());
+  for (int round = 0; round < 5000; ++round) {
+    uint64_t ns = random() % (uint64_t{1} << (1 + random() % 59));
+    ASSERT_EQ(durationFromText(durationText(ns)), ns) << durationText(ns);
+  }
+}
+
 TEST(Config, SelectorsThatCouldMatchNoCardAreRefused) {
   for (const char *match : {"\"00\"", "\"007\"", "\"99999999999\"", "99999999999", "-1", "\"\""})
     EXPECT_NE(problemsOf(std::string("[[card]]\nmatch = ") + match + "\n"), "") << match;
@@ -64,7 +113,7 @@ TEST(Config, CgroupsDeeperThanTheKernelLooksAreRefused) {
 }
 
 TEST(Config, ShippedExamplesAreRight) {
-  for (const char *name : {"two-tenants.toml", "qgpud.toml"}) {
+  for (const char *name : {"two-tenants.toml", "three-classes.toml", "qgpud.toml"}) {
     ConfigOutcome outcome = loadConfig(std::string(QGPU_SOURCE_DIR "/examples/") + name);
     EXPECT_TRUE(outcome.problems.empty()) << outcome.problems[0].text();
   }
@@ -131,18 +180,28 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"[tenant.a]\nmemory = \"8GiB\"\n",
                 "f:2: tenant.a.memory: memory is not enforced in this version and is therefore "
                 "refused"},
-        Refusal{"[tenant.a]\nwake_within = \"2ms\"\n",
-                "f:2: tenant.a.wake_within: wake_within is not enforced in this version and is "
-                "therefore refused"},
         Refusal{"[tenant.a]\nwake_within = \"soon\"\n",
                 "f:2: tenant.a.wake_within: is \"soon\", must be a time such as \"2ms\" or "
-                "\"500us\""},
-        Refusal{"[tenant.a]\nclass = \"online\"\n",
-                "f:2: tenant.a.class: class = \"online\" is not enforced in this version and is "
-                "therefore refused"},
-        Refusal{"[tenant.a]\nhang_timeout = \"10s\"\n",
-                "f:2: tenant.a.hang_timeout: hang_timeout is not enforced in this version and is "
-                "therefore refused"},
+                "\"500us\", or \"none\""},
+        Refusal{"[tenant.a]\nwake_within = 2\n",
+                "f:2: tenant.a.wake_within: must be a string, is an integer"},
+        Refusal{"[tenant.a]\nwake_within = \"0ms\"\n",
+                "f:2: tenant.a.wake_within: is \"0ms\", must be more than 0 and at most \"10s\", "
+                "or \"none\""},
+        Refusal{"[tenant.a]\nwake_within = \"10.001s\"\n",
+                "f:2: tenant.a.wake_within: is \"10.001s\", must be more than 0 and at most "
+                "\"10s\", or \"none\""},
+        Refusal{"[tenant.a.card.0]\nwake_within = \"off\"\n",
+                "f:2: tenant.a.card.0.wake_within: is \"off\", must be a time such as \"2ms\" or "
+                "\"500us\", or \"none\""},
+        Refusal{"[tenant.a]\nclass = \"batch\"\n",
+                "f:2: tenant.a.class: is \"batch\", must be normal, online or offline"},
+        Refusal{"[tenant.a]\nhang_timeout = \"3601s\"\n",
+                "f:2: tenant.a.hang_timeout: is \"3601s\", must be more than 0 and at most "
+                "\"3600s\", or \"off\""},
+        Refusal{"[tenant.a]\nhang_timeout = \"1m\"\n",
+                "f:2: tenant.a.hang_timeout: is \"1m\", must be a time such as \"2ms\" or "
+                "\"500us\", or \"off\""},
         Refusal{"[tenant.a]\nlimit = 5\n",
                 "f:2: tenant.a.limit: unknown key; known here: cgroup, weight, guarantee, ceiling, "
                 "wake_within, class, hang_timeout, memory, card"},
@@ -196,6 +255,9 @@ TEST(Config, FingerprintFollowsEveryWordOfTheEntryAndNothingElse) {
   EXPECT_NE(base, print("[tenant.a]\nweight = 6\n"));
   EXPECT_NE(base, print("[tenant.a]\nweight = 5\nguarantee = 1\n"));
   EXPECT_NE(base, print("[tenant.a]\nweight = 5\ncgroup = \"/x\"\n"));
+  for (const char *more :
+       {"class = \"online\"", "wake_within = \"2ms\"", "ceiling = 50", "hang_timeout = \"2ms\""})
+    EXPECT_NE(base, print("[tenant.a]\nweight = 5\n" + std::string(more) + "\n")) << more;
   EXPECT_NE(base, print("[tenant.a]\nweight = 5\n[tenant.a.card.0]\nweight = 5\n"));
 }
 

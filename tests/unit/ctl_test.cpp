@@ -19,6 +19,7 @@
 #include "fakes/temp_folder.hpp"
 #include "run.hpp"
 #include "screen.hpp"
+#include "snapshot_json.hpp"
 #include "verb.hpp"
 #include "verbs.hpp"
 
@@ -121,6 +122,31 @@ TEST_F(Ctl, StatusShowsCardsAndTenantsInTenthsOfAPercent) {
             std::string::npos)
       << out;
   EXPECT_NE(out.find("12.5 %"), std::string::npos) << out;
+}
+
+TEST_F(Ctl, StatusShowsRareSettingsOnlyWhereATenantHasThem) {
+  serve(
+      "[[card]]\nmatch = 0\n[tenant.web]\nclass = \"online\"\nwake_within = \"2ms\"\n"
+      "[tenant.lab]\nceiling = 30\n");
+  EXPECT_EQ(run({"status"}), kExitOk) << err;
+  EXPECT_NE(out.find("tenant   weight  guarantee  ceiling   class  wake within  effective"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("web         100      0.0 %        -  online       2.0 ms"), std::string::npos)
+      << out;
+  EXPECT_NE(out.find("lab         100      0.0 %   30.0 %       -            -"), std::string::npos)
+      << out;
+  EXPECT_EQ(out.find("hang timeout"), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "show", "web"}), kExitOk);
+  EXPECT_NE(out.find("ceiling 100.0 %, class online, wake within 2.0 ms\n"), std::string::npos)
+      << out;
+}
+
+TEST_F(Ctl, StatusOfPlainTenantsHasNoColumnsOfRareSettings) {
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"status"}), kExitOk);
+  for (const char *title : {"ceiling", "class", "wake within", "hang timeout"})
+    EXPECT_EQ(out.find(title), std::string::npos) << out;
 }
 
 TEST_F(Ctl, StatusJsonIsForPrograms) {
@@ -267,6 +293,15 @@ TEST(Screen, TableAlignsFirstColumnLeftAndTheRestRight) {
   Table table({"name", "n"});
   table.add({"a", "100"});
   EXPECT_EQ(table.text("  "), "  name    n\n  a     100\n");
+}
+
+TEST(Screen, HangNamesItsTenant) {
+  CardEvent event;
+  event.kind = QGPU_EVENT_HANG;
+  event.time_ns = 1'500'000'000;
+  event.tenant_id = 7;
+  event.tenant_name = "batch";
+  EXPECT_EQ(eventText(toJson(event)), "    1.500000  card 0  hang  tenant batch");
 }
 
 TEST(Screen, EventsAreOneLine) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 // qgpud without its sockets, over a fake card, a fake clock and a plain folder as the cgroup tree.
-#include "daemon.hpp"
-
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -11,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "daemon.hpp"
 #include "fakes/fake_clock.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "fakes/seed.hpp"
 #include "fakes/temp_folder.hpp"
+#include "kernel_card.hpp"
 #include "verbs.hpp"
 
 namespace qgpu {
@@ -84,6 +84,34 @@ TEST_F(DaemonTest, PutsTheConfigurationOnTheCard) {
   EXPECT_EQ(kernel.card(0).info.policy, uint32_t{QGPU_POLICY_BURST_SHARE});
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.cgroups,
             std::vector<uint64_t>{cgroups.idOf("/qgpu/a")});
+}
+
+// Through the messages themselves: the fake decodes them with libnl.
+TEST_F(DaemonTest, EverySettingGoesFromTheFileThroughTheMessagesToTheCard) {
+  KernelCard wired(std::make_unique<fakes::FakeWire>(kernel),
+                   std::make_unique<fakes::FakeWire>(kernel));
+  Daemon real(wired, cgroups, state_file, clock);
+  real.start(
+      parsed("[[card]]\nmatch = 0\n[tenant.web]\nclass = \"online\"\nwake_within = \"2ms\"\n"
+             "[tenant.lab]\nguarantee = 20\nceiling = 30\nhang_timeout = \"50ms\"\n"
+             "[tenant.batch]\nclass = \"offline\"\n[tenant.batch.card.0]\nceiling = 12.5\n"));
+  EXPECT_TRUE(real.refusals().empty());
+  const TenantSettings &web = kernel.findTenant(0, "web")->asked;
+  const TenantSettings &lab = kernel.findTenant(0, "lab")->asked;
+  const TenantSettings &batch = kernel.findTenant(0, "batch")->asked;
+  EXPECT_EQ(web.work_class, uint32_t{QGPU_CLASS_ONLINE});
+  EXPECT_EQ(web.wake_ns, 2'000'000u);
+  EXPECT_EQ(lab.ceiling_ppm, 300'000u);
+  EXPECT_EQ(lab.hang_ns, 50'000'000u);
+  EXPECT_EQ(batch.work_class, uint32_t{QGPU_CLASS_OFFLINE});
+  EXPECT_EQ(batch.ceiling_ppm, 125'000u);
+  EXPECT_EQ(kernel.plans.size(), 1u);
+  auto status = statusJson(real);
+  for (const auto &tenant : status["cards"][0]["tenants"]) {
+    if (tenant["name"] != "web") continue;
+    EXPECT_EQ(tenant["asked"]["class"], "online");
+    EXPECT_EQ(tenant["asked"]["wake_ns"], 2'000'000);
+  }
 }
 
 TEST_F(DaemonTest, RestartAdoptsWithoutAnyPlanSet) {

@@ -78,6 +78,26 @@ TEST_F(Reconcile, SendsOnlyWhatDiffers) {
   EXPECT_FALSE(kernel.plans[0].policy);
 }
 
+TEST_F(Reconcile, BringsEverySettingToTheCardAndTakesEachBack) {
+  DesiredTenant full = tenant("a", 200, 100'000);
+  full.settings.ceiling_ppm = 300'000;
+  full.settings.work_class = QGPU_CLASS_ONLINE;
+  full.settings.wake_ns = 2'000'000;
+  full.settings.hang_ns = 5'000'000;
+  EXPECT_TRUE(reconciler.converge(desired({full})).empty());
+  expectConverged(desired({full}));
+  kernel.plans.clear();
+  EXPECT_TRUE(reconciler.converge(desired({tenant("a", 200, 100'000)})).empty());
+  expectConverged(desired({tenant("a", 200, 100'000)}));
+  ASSERT_EQ(kernel.plans.size(), 1u);
+  const TenantChange &change = kernel.plans[0].tenants.at(0);
+  EXPECT_EQ(change.ceiling_ppm, uint32_t{QGPU_PPM});
+  EXPECT_EQ(change.work_class, uint32_t{QGPU_CLASS_NORMAL});
+  EXPECT_EQ(change.wake_ns, 0u);
+  EXPECT_EQ(change.hang_ns, 0u);
+  EXPECT_FALSE(change.weight);
+}
+
 TEST_F(Reconcile, RemovesWhatIsNotDesiredAndResetsDefault) {
   reconciler.converge(desired({tenant("a", 200), tenant("b", 100)}));
   kernel.findTenant(0, "default")->asked.weight = 9;

@@ -18,6 +18,10 @@ State sampleState() {
   TenantEdit &edit = state.edits.of("a", "GPU-1");
   edit.weight = 7;
   edit.guarantee_tenths = 333;
+  edit.ceiling_tenths = 400;
+  edit.work_class = QGPU_CLASS_ONLINE;
+  edit.wake_ns = 2'000'000;
+  edit.hang_ns = 0;
   edit.basis = "tenant weight=5";
   state.edits.of("b", "").weight = 1;
   state.edits.cards.push_back({"GPU-1", QGPU_POLICY_FIXED_SHARE, "card match=all"});
@@ -86,9 +90,20 @@ TEST(State, CorruptFileIsKeptAsideEachTimeUnderANewName) {
 }
 
 TEST(State, NewerVersionIsRefusedByName) {
-  auto state = readState(R"({"version":2,"checksum":"","body":{}})");
+  auto state = readState(R"({"version":3,"checksum":"","body":{}})");
   ASSERT_FALSE(state);
-  EXPECT_EQ(state.error().sentence, "is of version 2, this program knows version 1");
+  EXPECT_EQ(state.error().sentence, "is of version 3, this program knows versions 1 to 2");
+}
+
+// As the first version wrote it, which had neither ceilings nor classes nor times.
+TEST(State, FormerVersionIsReadAndWrittenAnewInThePresentOne) {
+  auto state = readState(
+      R"({"version":1,"checksum":"bdc681095bd02c2a","body":{"cards":[],"cycles":{},"tenants":[)"
+      R"({"basis":"x","guarantee_tenths":333,"tenant":"a","weight":7}]}})");
+  ASSERT_TRUE(state) << state.error().sentence;
+  EXPECT_EQ(state->edits.find("a", "")->weight, 7u);
+  EXPECT_FALSE(state->edits.find("a", "")->ceiling_tenths);
+  EXPECT_NE(writeState(*state).find("\"version\": 2"), std::string::npos);
 }
 
 TEST(State, SaveThatFailsLeavesTheFormerFile) {

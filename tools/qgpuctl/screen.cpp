@@ -10,6 +10,8 @@ using Json = nlohmann::json;
 
 namespace {
 
+constexpr uint64_t kWholePpm = 1'000'000;
+
 std::string format(const char *pattern, double value) {
   char text[64];
   snprintf(text, sizeof(text), pattern, value);
@@ -24,6 +26,37 @@ std::string measured(const Json &tenant, const char *key) {
   auto rates = tenant.find("measured");
   if (rates == tenant.end() || number(*rates, "interval_ns") == 0) return "-";
   return percent(number(*rates, key));
+}
+
+std::string timeOf(const Json &asked, const char *key) { return duration(number(asked, key)); }
+
+// Settings that most tenants have not: a column for each that one of them has.
+struct RareColumn {
+  const char *title;
+  std::string (*text)(const Json &asked);  // "-" = as by default
+};
+constexpr RareColumn kRareColumns[] = {
+    {"ceiling",
+     [](const Json &asked) {
+       uint64_t ppm = asked.value("ceiling_ppm", kWholePpm);
+       return ppm == kWholePpm ? "-" : percent(ppm);
+     }},
+    {"class",
+     [](const Json &asked) {
+       std::string name = text(asked, "class");
+       return name.empty() || name == "normal" ? "-" : name;
+     }},
+    {"wake within", [](const Json &asked) { return timeOf(asked, "wake_ns"); }},
+    {"hang timeout", [](const Json &asked) { return timeOf(asked, "hang_ns"); }},
+};
+
+std::vector<RareColumn> rareColumns(const std::vector<Json> &all_asked) {
+  std::vector<RareColumn> columns;
+  for (const RareColumn &column : kRareColumns)
+    if (std::any_of(all_asked.begin(), all_asked.end(),
+                    [&](const Json &asked) { return column.text(asked) != "-"; }))
+      columns.push_back(column);
+  return columns;
 }
 
 // What goes wrong is named only when it did.
@@ -41,6 +74,52 @@ std::string executorText(const Json &executor) {
   for (const auto &[key, what] : counts)
     if (number(executor, key)) out += ", " + std::to_string(number(executor, key)) + what;
   return out + "\n";
+}
+
+void append(std::vector<std::string> &row, std::vector<std::string> more) {
+  row.insert(row.end(), more.begin(), more.end());
+}
+
+std::string tenantsText(const Json &tenants) {
+  std::vector<Json> all_asked;
+  for (const Json &tenant : tenants) all_asked.push_back(tenant.at("asked"));
+  const std::vector<RareColumn> rare = rareColumns(all_asked);
+
+  std::vector<std::string> head = {"tenant", "weight", "guarantee"};
+  for (const RareColumn &column : rare) head.push_back(column.title);
+  append(head, {"effective", "slice", "window", "measured", "of wall time", "awake", "TSGs"});
+  Table table(std::move(head));
+  for (const Json &tenant : tenants) {
+    const Json &asked = tenant.at("asked");
+    const Json &effective = tenant.at("effective");
+    std::vector<std::string> row = {
+        text(tenant, "name") + (tenant.value("edited", false) ? "*" : ""),
+        std::to_string(number(asked, "weight")), percent(number(asked, "guarantee_ppm"))};
+    for (const RareColumn &column : rare) row.push_back(column.text(asked));
+    append(row, {percent(number(effective, "share_ppm")), duration(number(effective, "slice_ns")),
+                 duration(number(effective, "window_ns")), measured(tenant, "share_ppm"),
+                 measured(tenant, "use_ppm"), tenant.value("awake", false) ? "yes" : "no",
+                 std::to_string(number(tenant, "tsgs"))});
+    table.add(std::move(row));
+  }
+  return table.text("  ");
+}
+
+// What a change made of tenants.
+std::string changedText(const std::vector<Json> &tenants) {
+  const std::vector<RareColumn> rare = rareColumns(tenants);
+  std::vector<std::string> head = {"tenant", "weight", "guarantee"};
+  for (const RareColumn &column : rare) head.push_back(column.title);
+  append(head, {"effective", "slice"});
+  Table table(std::move(head));
+  for (const Json &tenant : tenants) {
+    std::vector<std::string> row = {text(tenant, "name"), std::to_string(number(tenant, "weight")),
+                                    percent(number(tenant, "guarantee_ppm"))};
+    for (const RareColumn &column : rare) row.push_back(column.text(tenant));
+    append(row, {percent(number(tenant, "share_ppm")), duration(number(tenant, "slice_ns"))});
+    table.add(std::move(row));
+  }
+  return tenants.empty() ? "  nothing changes\n" : table.text("  ");
 }
 
 }  // namespace
@@ -90,23 +169,10 @@ std::string cardText(const Json &card) {
   if (card.contains("executor")) out += executorText(card.at("executor"));
   if (!text(card, "refusal").empty()) out += "  NOT as configured: " + text(card, "refusal") + "\n";
 
-  Table table({"tenant", "weight", "guarantee", "effective", "slice", "window", "measured",
-               "of wall time", "awake", "TSGs"});
-  bool edited = false;
-  for (const Json &tenant : card.value("tenants", Json::array())) {
-    const Json &asked = tenant.at("asked");
-    const Json &effective = tenant.at("effective");
-    bool is_edited = tenant.value("edited", false);
-    edited = edited || is_edited;
-    table.add({text(tenant, "name") + (is_edited ? "*" : ""),
-               std::to_string(number(asked, "weight")), percent(number(asked, "guarantee_ppm")),
-               percent(number(effective, "share_ppm")), duration(number(effective, "slice_ns")),
-               duration(number(effective, "window_ns")), measured(tenant, "share_ppm"),
-               measured(tenant, "use_ppm"), tenant.value("awake", false) ? "yes" : "no",
-               std::to_string(number(tenant, "tsgs"))});
-  }
-  out += table.text("  ");
-  if (edited)
+  const Json tenants = card.value("tenants", Json::array());
+  out += tenantsText(tenants);
+  if (std::any_of(tenants.begin(), tenants.end(),
+                  [](const Json &tenant) { return tenant.value("edited", false); }))
     out += "  * set at run time; `qgpuctl tenant reset NAME` goes back to the configuration\n";
   if (card.value("policy_edited", false))
     out +=
@@ -148,15 +214,10 @@ std::string outcomeText(const Json &outcome, bool dry_run) {
            ", not in force yet: " + text(outcome, "note") + "\n";
   const Json cards = outcome.value("cards", Json::object());
   for (const auto &[uuid, card] : cards.items()) {
-    Table table({"tenant", "weight", "guarantee", "effective", "slice"});
-    for (const Json &tenant : card.value("tenants", Json::array()))
-      table.add({text(tenant, "name"), std::to_string(number(tenant, "weight")),
-                 percent(number(tenant, "guarantee_ppm")), percent(number(tenant, "share_ppm")),
-                 duration(number(tenant, "slice_ns"))});
     out += uuid +
            (dry_run ? ": would be" : ": generation " + std::to_string(number(card, "generation"))) +
            "\n";
-    out += card.value("tenants", Json::array()).empty() ? "  nothing changes\n" : table.text("  ");
+    out += changedText(card.value("tenants", std::vector<Json>()));
   }
   return out;
 }

@@ -72,11 +72,16 @@ int show(const std::string &socket, const std::string &name, bool json) {
     std::printf("  card %u (%s)%s\n", tenant.at("card").get<uint32_t>(),
                 tenant.at("card_uuid").get<std::string>().c_str(),
                 tenant.value("edited", false) ? ", set at run time" : "");
-    std::printf("    asked      weight %u, guarantee %s, ceiling %s, class %s\n",
+    std::printf("    asked      weight %u, guarantee %s, ceiling %s, class %s",
                 asked.at("weight").get<uint32_t>(),
                 percent(asked.at("guarantee_ppm").get<uint64_t>()).c_str(),
                 percent(asked.at("ceiling_ppm").get<uint64_t>()).c_str(),
                 asked.at("class").get<std::string>().c_str());
+    if (auto wake_ns = asked.value("wake_ns", uint64_t{0}))
+      std::printf(", wake within %s", duration(wake_ns).c_str());
+    if (auto hang_ns = asked.value("hang_ns", uint64_t{0}))
+      std::printf(", hang timeout %s", duration(hang_ns).c_str());
+    std::printf("\n");
     std::printf("    effective  share %s, slice %s, window %s\n",
                 percent(effective.at("share_ppm").get<uint64_t>()).c_str(),
                 duration(effective.at("slice_ns").get<uint64_t>()).c_str(),
