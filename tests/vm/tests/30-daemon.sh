@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: --timeout 300
 # 30-daemon.sh: qgpud and qgpuctl over the real module: a configuration reaches the card and the tenants, a restart adopts,
-# bad input changes nothing, the module may go and come under a living daemon. Asserts no times and no shares.
+# bad input changes nothing, the module may go and come under a living daemon, ceilings, classes and times from the file to
+# what a capped tenant gets of the card, by the card's own record. Asserts no other times and shares.
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "$0")/../lib.sh"
@@ -155,6 +156,88 @@ note "$(awk '/VmRSS/ { print "qgpud resident:", $2, $3 }' "/proc/$daemon/status"
 
 kill -9 "$load" 2>/dev/null || true
 wait "$load" 2>/dev/null || true
+
+# ---- ceilings, classes, waits, hang timeouts ----
+classes() { # WAKE
+	cat >"$config" <<-END
+		[daemon]
+		state = "/run/d/state.json"
+		[[card]]
+		match = 0
+		[tenant.web]
+		class = "online"
+		wake_within = "$1"
+		[tenant.lab]
+		ceiling = 30
+		hang_timeout = "5ms"
+		[tenant.batch]
+		class = "offline"
+	END
+}
+shows() { qgpuctl tenant show "$1" | grep -q -- "$2"; }
+column() { # TITLE NAME: that tenant's cell below that title; "wake within", "hang timeout", "of wall time" are one each
+	qgpuctl status | sed 's/wake within/wake_within/; s/hang timeout/hang_timeout/; s/of wall time/of_wall_time/
+		s/\([0-9]\) \(%\|ms\|us\|s\)\( \|$\)/\1\2\3/g' |
+		awk -v title="$1" -v name="$2" '$1 == "tenant" { for (i = 1; i <= NF; i++) if ($i == title) at = i }
+			$1 == name && at { print $at }'
+}
+classes 2ms
+check "an online, a capped and an offline tenant are accepted" qgpud --check -c "$config"
+kill -HUP "$daemon"
+check "and on the card" wait_until 10 shows web "class online, wake within 2.0 ms"
+check "the capped one with its ceiling" shows lab "ceiling 30.0 %, class normal, hang timeout 5.0 ms"
+check "the offline one" shows batch "class offline"
+note "$(qgpuctl status)"
+check_equal "status shows a class" "$(column class web) $(column class lab) $(column class batch)" "online - offline"
+check_equal "and a ceiling" "$(column ceiling lab)" "30.0%"
+check_equal "and a wait" "$(column wake_within web)" "2.0ms"
+check_equal "and a hang timeout" "$(column hang_timeout lab)" "5.0ms"
+before=$(generation 0)
+classes 300us
+kill -HUP "$daemon"
+check "a wait that cannot be kept is refused with the least that can" wait_until 10 logged \
+	"$config:7: tenant.web.wake_within: \"300us\" cannot be kept on card .* must be \"400us\" at least"
+check_equal "and changes nothing" "$(generation 0)" "$before"
+classes 2ms
+check "a policy that knows no classes is refused" exits_with 3 qgpuctl policy 0 equal-share
+
+# What lab ran, and the card's clock, by the card's own record; read without starting a process.
+look() {
+	local lines line
+	mapfile -t lines <"$front_debug/card0/tsgs"
+	for line in "${lines[@]}"; do
+		[[ $line != *" pid $load "* ]] || ran_ns=${line##* }
+	done
+	mapfile -t lines <"$front_debug/card0/totals"
+	card_ns=${lines[0]#time_ns }
+}
+qgpuctl run --tenant lab -- "$front_bin/saturate" 1000 100 >/run/d/load &
+load=$!
+check "the capped tenant's work is on the card" wait_until 10 owns_work lab
+sleep 1
+look
+from_ns=$ran_ns from_card_ns=$card_ns
+sleep 10
+look
+share=$(awk -v ran="$((ran_ns - from_ns))" -v all="$((card_ns - from_card_ns))" 'BEGIN { printf "%.3f", 100 * ran / all }')
+note "alone on the card, ceiling 30 %: ran $share % of the clock's time"
+check "a capped tenant alone keeps to its ceiling within 1 pp" \
+	awk -v share="$share" 'BEGIN { exit !(share >= 29 && share <= 31) }'
+kill -9 "$load" 2>/dev/null || true
+wait "$load" 2>/dev/null || true
+
+# ---- a kernel that keeps the engine from others for longer than it may ----
+qgpuctl events >/run/d/events &
+listener=$!
+qgpuctl run --tenant web -- "$front_bin/saturate" 1000 100 >/run/d/other &
+other=$!
+qgpuctl run --tenant lab -- "$front_bin/saturate" 30000 100 1 0 0 >/run/d/load &
+load=$!
+hang_told() { grep -q "hang  tenant lab" /run/d/events; }
+check "it is told of with its tenant's name" wait_until 20 hang_told
+kill -9 "$load" "$other" "$listener" 2>/dev/null || true
+wait "$load" "$other" "$listener" 2>/dev/null || true
+
 daemon_kill TERM
 check "qgpu unloads" modprobe -r qgpu
 front_unload
