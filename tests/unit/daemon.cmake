@@ -12,6 +12,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/kernel_card_test.cpp
       tests/unit/metrics_test.cpp
       tests/unit/policy_test.cpp
+      tests/unit/promise_test.cpp
       tests/unit/process_watch_test.cpp
       tests/unit/reconcile_test.cpp
       tests/unit/rm_card_test.cpp

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a card's settings come to for each tenant: computed by the scheduling core itself, which
+// plans for made-up tenants that all have work, so that no formula stands twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "policy.hpp"
+
+namespace qgpu {
+
+struct TenantPromise {
+  std::string name;
+  uint32_t share_ppm = 0;  // of delivered time, of the clock's time in windows; online busy
+  // Longest time from having work to running within its share, tails of work that cannot be cut
+  // apart; 0 = nothing is promised.
+  uint64_t wait_ns = 0;
+  uint32_t off_ppm = 0;  // most that any second may be off by, of the share's whole
+};
+
+struct CardPromise {
+  std::vector<TenantPromise> tenants;
+  uint32_t loss_ppm = 0;  // what switching costs
+};
+
+struct ComputedPromises {
+  CardPromise all;    // everybody busy at all times
+  CardPromise worst;  // for each figure, the worst set of tenants that may be active alone
+};
+
+// Each tenant with one context, "default" without work. switch_ns: the card's switch cost.
+// Sets that are looked at: all, all but one, and every pair.
+ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns);
+
+}  // namespace qgpu
