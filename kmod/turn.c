@@ -534,12 +534,14 @@ static int evict(struct turn *turn)
 {
 	const struct hw_ops *ops = turn->cfg.hw->ops;
 	const struct core_params *params = &turn->cfg.params;
-	u64 deadline_ns = now_of(turn) + 2 * (params->switch_ns + params->takeoff_ns);
+	u64 patience_ns = now_of(turn) + 2 * params->takeoff_ns;
+	u64 deadline_ns = patience_ns + 2 * params->switch_ns;
 	struct hw_status status;
 	struct turn_tsg *tsg;
 	int err;
 
-	/* TIMEOUT: 2 * (s + p), because cuttable work is off after p and a switch takes s. */
+	/* TIMEOUT: 2 * (s + p), because cuttable work is off after p and a switch takes s; 2 * p for
+	 * what still computes, so that nobody's tail is waited for with the lock held. */
 	for (;;) {
 		err = look(turn, &status);
 		if (err)
@@ -552,7 +554,7 @@ static int evict(struct turn *turn)
 		if (status.state == HW_ENGINE_RUNNING || status.state == HW_ENGINE_IDLE) {
 			count_preempt(turn, tsg);
 			err = ops->preempt(turn->cfg.hw, turn->cfg.engine_index, status.tsg_id,
-					   deadline_ns);
+					   patience_ns);
 			if (!err) {
 				note_off(turn);
 				return look(turn, &status);
@@ -563,7 +565,7 @@ static int evict(struct turn *turn)
 		}
 		if (status.next_tsg_id == HW_NO_ID)
 			return 0; /* saving: it computes no more */
-		if (now_of(turn) >= deadline_ns)
+		if (now_of(turn) >= (turn->draining_id == HW_NO_ID ? deadline_ns : patience_ns))
 			break;
 		hw_wait_ns(&turn->cfg.hw->io, EDGE_STEP_NS);
 	}
