@@ -233,10 +233,10 @@ void Executor::probeHolder(uint64_t now_ns) {
     if (tsg->probe_skip && tsg->probe_skip--) return;
   }
   probed_ns_ = now_ns;
-  const uint64_t visits = account_->visitor(pid)->visits;
-  if (!preempt(*tsg, now_ns) || account_->holder() != pid) return;
-  const bool work = account_->visitor(pid)->visits != visits;
-  account_->probed(cardNs(), work);
+  const uint64_t end_ns = account_->visitor(pid)->last_end_ns;
+  if (!preempt(*tsg, now_ns)) return;
+  const bool work = account_->visitor(pid)->last_end_ns != end_ns;
+  if (account_->holder() == pid) account_->probed(cardNs(), work);
   tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
   tsg->probe_skip = work ? kProbeSkip : 0;
   if (own_window) noteAnswer(*tsg, *account_->visitor(pid), work);
@@ -269,14 +269,16 @@ void Executor::askAlone(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns) {
   for (const ManagedTsg *other : held)
     if (Visitor *v = account_->visitor(static_cast<uint32_t>(other->process.pid)))
       v->disturbed_ns = now_ns;
-  (void)readTrace(now_ns);
-  bool back = visitor.visits != visits;
+  // Its START may be recorded a little later than the others' stop.
+  for (int i = 0; i < 2 && visitor.visits == visits; i++) (void)readTrace(now_ns);
+  const bool back = visitor.visits != visits;
   noteAnswer(tsg, visitor, back);
   for (unsigned i = 1; i < kAnswersAtOnce; i++) {
-    const uint64_t before = visitor.visits;
-    // One that was not back says no more: it would only be waited for.
+    const uint64_t before_ns = visitor.last_end_ns;
+    // One that was not back says no more: it would only be waited for. An END is enough: its START
+    // may still be on the way.
     if (back && preempt(tsg, cardNs()))
-      noteAnswer(tsg, visitor, visitor.visits != before);
+      noteAnswer(tsg, visitor, visitor.last_end_ns != before_ns);
     else
       noteAnswer(tsg, visitor, false);
   }
