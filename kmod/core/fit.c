@@ -117,11 +117,15 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 	struct core_tenant *tenant = tsg->tenant;
 	s64 excess_ns;
 
+	excess_ns = (s64)(next_from_ns - core->visit_from_ns) - (s64)core->params.switch_ns -
+		    (s64)tsg->slice_ns;
+	/* Between TSGs of the owner of a window: early ends are gaps that the other filled. */
+	if (core->window.owner == tenant && next->tenant == tenant &&
+	    excess_ns < -(s64)(tsg->slice_ns >> 1))
+		tenant->clean = 0;
 	/* A tail of somebody outside the image says nothing about whoever was to run. */
 	if (!tells(core) || !next->slice_ns)
 		return;
-	excess_ns = (s64)(next_from_ns - core->visit_from_ns) - (s64)core->params.switch_ns -
-		    (s64)tsg->slice_ns;
 	tenant->excess_ns += excess_ns - (tenant->excess_ns >> EXCESS_SHIFT);
 	tenant->gap_ns -= tenant->gap_ns >> EXCESS_SHIFT;
 	tenant->gap_run_ns -= tenant->gap_run_ns >> EXCESS_SHIFT;
