@@ -396,7 +396,7 @@ enum core_window_kind {
  * @budget_ns: most that the owner may run in it
  * @spent_ns: what it ran in it
  * @from_ns: when it was decided, or when the tail before it was seen last
- * @gap: a look found the engine idle after somebody had run in it
+ * @idled: a look found the engine idle after somebody had run in it; @gap: and its owner came back
  * @looks: that found its owner running
  * @fresh: the chip has had no image of it yet
  */
@@ -405,7 +405,7 @@ struct core_window {
 	struct core_tenant *owner;
 	s64 budget_ns, spent_ns;
 	u64 from_ns;
-	bool gap, fresh;
+	bool idled, gap, fresh;
 	u32 looks;
 };
 
@@ -649,14 +649,14 @@ void core_fit_overran(struct core_tenant *tenant);
 /* Used between the files of the core: evidence starts afresh, or its share
  * is to change; work was looked for, and before that
  * none had been seen if @was_quiet; the visit that is followed ended,
- * @next runs since; it computes though the engine is to leave it; an owner's window closes, given
- * up or used up; lags after a plan. */
+ * @next runs since; it computes though the engine is to leave it; an owner's window closes; lags
+ * after a plan. */
 void core_fit_restart(const struct core *core, struct core_tenant *tenant);
 void core_fit_settle(const struct core *core, struct core_tenant *tenant);
 void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet);
 void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns);
 void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns);
-void core_fit_window(struct core *core, bool given_up, u64 now_ns);
+void core_fit_window(struct core *core, u64 now_ns);
 void core_fit_planned(struct core *core);
 
 /*

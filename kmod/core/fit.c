@@ -172,12 +172,12 @@ void core_fit_overran(struct core_tenant *tenant)
 	tenant->clean = 0;
 }
 
-void core_fit_window(struct core *core, bool given_up, u64 now_ns)
+void core_fit_window(struct core *core, u64 now_ns)
 {
 	struct core_tenant *owner = core->window.owner;
 
 	/* Gaps that the owner came back from are what the rotation does not forgive. */
-	if (core->window.gap && !given_up)
+	if (core->window.gap)
 		owner->clean = 0;
 	else
 		owner->clean += core->window.looks;

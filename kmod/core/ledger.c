@@ -440,9 +440,11 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	if (tenant)
 		core_work(core, tsg, now_ns, true);
 	follow_visit(core, now_ns, seen, tsg);
-	core->window.gap |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
-	if (tenant && core_owns_window(core, tenant))
+	core->window.idled |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
+	if (tenant && core_owns_window(core, tenant)) {
 		core->window.looks++;
+		core->window.gap |= core->window.idled;
+	}
 	/* A tail is not its owner's time. */
 	if (core->tail)
 		core->window.from_ns = now_ns;

@@ -109,7 +109,7 @@ static void close_window(struct core *core, u64 now_ns)
 	if (!owner)
 		return;
 	if (owner->misfit && owner->place == CORE_RANKED)
-		core_fit_window(core, !core_window_used_up(core), now_ns);
+		core_fit_window(core, now_ns);
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
 		owner->overruns++;
 	if (owner->place == CORE_CLOCKED && core_tenant_busy(owner) && outstays(core, now_ns))
@@ -154,6 +154,7 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	window->spent_ns = 0;
 	window->budget_ns = 0;
 	window->from_ns = now_ns;
+	window->idled = false;
 	window->gap = false;
 	window->looks = 0;
 	if (!owner)
