@@ -207,6 +207,12 @@ void Daemon::onCardEvents() {
       case kRmEventProcessControlled:
       case kRmEventProcessGone:
         break;
+      case QGPU_EVENT_HANG:
+        spdlog::warn(
+            "card {}: work of tenant \"{}\" runs for longer than its hang_timeout while "
+            "others wait",
+            event.card_index, event.tenant_name);
+        break;
       default:
         doubt = true;  // a card came, went or changed its state, or a kind not known yet
     }
@@ -325,6 +331,10 @@ Result<Daemon::Outcome> Daemon::setTenant(const TenantWish &wish, Mode mode) {
   TenantEdit &edit = edits.of(wish.tenant, uuid);
   if (wish.weight) edit.weight = wish.weight;
   if (wish.guarantee_tenths) edit.guarantee_tenths = wish.guarantee_tenths;
+  if (wish.ceiling_tenths) edit.ceiling_tenths = wish.ceiling_tenths;
+  if (wish.work_class) edit.work_class = wish.work_class;
+  if (wish.wake_ns) edit.wake_ns = wish.wake_ns;
+  if (wish.hang_ns) edit.hang_ns = wish.hang_ns;
   edit.basis = entry->fingerprint();
   return change(std::move(edits), "", mode);
 }

@@ -56,6 +56,10 @@ class Daemon {
     std::string card;  // uuid or index, empty = all
     std::optional<uint32_t> weight;
     std::optional<uint32_t> guarantee_tenths;
+    std::optional<uint32_t> ceiling_tenths = {};
+    std::optional<uint32_t> work_class = {};  // enum qgpu_class
+    std::optional<uint64_t> wake_ns = {};     // 0 = no promise
+    std::optional<uint64_t> hang_ns = {};     // 0 = off
   };
   enum class Mode { kApply, kDryRun };
   // What a change came to: the cards' answer, or why there is none yet.

@@ -99,56 +99,6 @@ Resolved resolve(const TenantEntry &tenant, const CardInfo &card, const Edits &e
   return resolved;
 }
 
-// What counts when the rest is split.
-struct Claim {
-  explicit Claim(const TenantSettings &settings)
-      : weight(settings.weight),
-        ceiling_ppm(settings.ceiling_ppm),
-        offline(settings.work_class == QGPU_CLASS_OFFLINE) {}
-  uint64_t weight;
-  uint32_t ceiling_ppm;
-  bool offline;
-};
-
-// Splits left_ppm by weight over those of one kind that are below their ceiling, as the driver does
-// (kmod/core/share.c); what rounding leaves goes to the largest fractions. Returns what nobody
-// could take.
-uint64_t fill(std::vector<ComputedShare> &shares, const std::vector<Claim> &claims,
-              uint64_t left_ppm, bool offline) {
-  std::vector<size_t> open;
-  for (size_t i = 0; i < claims.size(); ++i)
-    if (claims[i].offline == offline && shares[i].share_ppm < claims[i].ceiling_ppm)
-      open.push_back(i);
-  uint64_t weights = 0;
-  // Whoever would pass its ceiling is filled first: that only raises what the others get.
-  for (bool any_filled = true; any_filled;) {
-    weights = 0;
-    for (size_t i : open) weights += claims[i].weight;
-    const uint64_t part_ppm = left_ppm;
-    any_filled = std::erase_if(open, [&](size_t i) {
-                   uint64_t room_ppm = claims[i].ceiling_ppm - shares[i].share_ppm;
-                   if (room_ppm * weights > part_ppm * claims[i].weight) return false;
-                   shares[i].share_ppm = claims[i].ceiling_ppm;
-                   left_ppm -= room_ppm;
-                   return true;
-                 }) > 0;
-  }
-  if (open.empty()) return left_ppm;
-
-  uint64_t rounding_ppm = left_ppm;
-  std::vector<std::pair<uint64_t, size_t>> fractions;
-  for (size_t i : open) {
-    uint64_t product = left_ppm * claims[i].weight;
-    shares[i].share_ppm += static_cast<uint32_t>(product / weights);
-    rounding_ppm -= product / weights;
-    fractions.emplace_back(product % weights, i);
-  }
-  std::stable_sort(fractions.begin(), fractions.end(),
-                   [](const auto &a, const auto &b) { return a.first > b.first; });
-  for (size_t i = 0; i < rounding_ppm; ++i) ++shares[fractions[i].second].share_ppm;
-  return 0;
-}
-
 class CardCompiler {
  public:
   CardCompiler(const ConfigIr &config, const Edits &edits, const CgroupIds &cgroups,
@@ -383,28 +333,6 @@ PolicyOutcome compute(const ConfigIr &config, const Edits &edits,
   std::stable_sort(outcome.problems.begin(), outcome.problems.end(),
                    [](const ConfigProblem &a, const ConfigProblem &b) { return a.line < b.line; });
   return outcome;
-}
-
-std::vector<ComputedShare> sharesWhenAllBusy(const DesiredCard &card) {
-  // Settings that the policy does not know are those of a tenant without any.
-  const bool alike =
-      card.policy == QGPU_POLICY_BEST_EFFORT || card.policy == QGPU_POLICY_EQUAL_SHARE;
-  std::vector<ComputedShare> shares;
-  std::vector<Claim> claims;
-  uint64_t guaranteed_ppm = 0;
-  for (const auto &[name, settings] : card.tenants) {
-    if (name == "default") continue;
-    shares.push_back({name, alike ? 0 : settings.guarantee_ppm});
-    claims.emplace_back(settings);
-    if (alike) claims.back().weight = 1;
-    if (card.policy == QGPU_POLICY_BEST_EFFORT) claims.back().ceiling_ppm = QGPU_PPM;
-    if (card.policy != QGPU_POLICY_BURST_SHARE) claims.back().offline = false;
-    guaranteed_ppm += shares.back().share_ppm;
-  }
-  if (card.policy == QGPU_POLICY_FIXED_SHARE || guaranteed_ppm > QGPU_PPM) return shares;
-  uint64_t left_ppm = QGPU_PPM - guaranteed_ppm;
-  for (bool offline : {false, true}) left_ppm = fill(shares, claims, left_ppm, offline);
-  return shares;
 }
 
 }  // namespace qgpu

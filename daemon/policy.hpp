@@ -66,12 +66,4 @@ std::vector<CardInfo> placeholderInventory(const ConfigIr &config);
 // The entry that governs a card: by uuid, else by index, else "all"; null = not to be touched.
 const CardEntry *entryOf(const ConfigIr &config, const CardInfo &card);
 
-struct ComputedShare {
-  std::string name;
-  uint32_t share_ppm = 0;
-};
-// What each configured tenant gets when all of them have work at all times ("default" has none).
-// The shares of a sharing policy add up to exactly a whole card, unless all are at their ceiling.
-std::vector<ComputedShare> sharesWhenAllBusy(const DesiredCard &card);
-
 }  // namespace qgpu

@@ -64,22 +64,29 @@ class Fields {
     return 0;
   }
 
-  std::optional<uint32_t> percent(const char *name) {
+  std::optional<uint32_t> percent(const char *name, Result<uint32_t> (*tenths_from)(double)) {
     const Json *value = take(name);
     if (!value) return std::nullopt;
     if (!value->is_number()) {
       fail(name, "must be a number of percent");
       return std::nullopt;
     }
-    auto tenths = tenthsFromPercent(value->get<double>());
-    if (tenths) return *tenths;
-    fail(name, tenths.error().sentence, tenths.error().err);
-    return std::nullopt;
+    return meant(name, tenths_from(value->get<double>()));
   }
 
-  // Understood, but not to be had here.
-  void refuse(const char *name, const char *reason) {
-    if (take(name)) fail(name, reason, EOPNOTSUPP);
+  // A word that stands for a value: a class, a time with its unit.
+  template <class Value>
+  std::optional<Value> word(const char *name, Result<Value> (*value_from)(const std::string &)) {
+    if (!request_.contains(name)) return std::nullopt;
+    const std::string word = text(name);
+    if (mistake_.err) return std::nullopt;
+    return meant(name, value_from(word));
+  }
+
+  // Understood, but not enforced yet.
+  void refuse(const char *name) {
+    if (take(name))
+      fail(name, "is not enforced in this version and is therefore refused", EOPNOTSUPP);
   }
 
   // The first mistake, unknown fields included.
@@ -90,6 +97,13 @@ class Fields {
   }
 
  private:
+  template <class Value>
+  std::optional<Value> meant(const char *name, const Result<Value> &value) {
+    if (value) return *value;
+    fail(name, value.error().sentence, value.error().err);
+    return std::nullopt;
+  }
+
   const Json *take(const char *name) {
     taken_.insert(name);
     auto found = request_.find(name);
@@ -163,14 +177,20 @@ ControlServer::Answer tenantSet(Daemon &daemon, Fields &fields) {
   wish.tenant = fields.neededText("tenant");
   wish.card = fields.text("card");
   wish.weight = fields.number("weight", QGPU_WEIGHT_MIN, QGPU_WEIGHT_MAX);
-  wish.guarantee_tenths = fields.percent("guarantee");
+  wish.guarantee_tenths = fields.percent("guarantee", tenthsFromPercent);
+  wish.ceiling_tenths = fields.percent("ceiling", ceilingFromPercent);
+  wish.work_class = fields.word("class", workClassFromText);
+  wish.wake_ns = fields.word("wake_within", wakeFromText);
+  wish.hang_ns = fields.word("hang_timeout", hangFromText);
   bool dry_run = fields.flag("dry_run");
-  for (const char *name : {"ceiling", "wake_within", "class", "hang_timeout"})
-    fields.refuse(name, "is set in the configuration file, not at run time in this version");
-  fields.refuse("memory", "is not enforced in this version and is therefore refused");
+  fields.refuse("memory");
   if (const Error *mistake = fields.mistake()) return failed(*mistake);
-  if (!wish.weight && !wish.guarantee_tenths)
-    return failed({EINVAL, "nothing to set: weight or guarantee is needed", ""});
+  if (!wish.weight && !wish.guarantee_tenths && !wish.ceiling_tenths && !wish.work_class &&
+      !wish.wake_ns && !wish.hang_ns)
+    return failed({EINVAL,
+                   "nothing to set: weight, guarantee, ceiling, class, wake_within or hang_timeout "
+                   "is needed",
+                   ""});
   return answerOf(daemon.setTenant(wish, modeOf(dry_run)));
 }
 

@@ -174,6 +174,56 @@ TEST_F(Ctl, SetAppliesMarksAndResets) {
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 200u);
 }
 
+TEST_F(Ctl, SetTakesEverySettingLiveAndSaysWhatCameOfIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"tenant", "set", "a", "--ceiling", "30", "--class", "online", "--wake-within",
+                 "500us", "--hang-timeout", "50ms"}),
+            kExitOk)
+      << err;
+  auto asked = [&] { return kernel.findTenant(0, "a")->asked; };
+  EXPECT_EQ(asked().ceiling_ppm, 300'000u);
+  EXPECT_EQ(asked().work_class, uint32_t{QGPU_CLASS_ONLINE});
+  EXPECT_EQ(asked().wake_ns, 500'000u);
+  EXPECT_EQ(asked().hang_ns, 50'000'000u);
+  for (const char *shown : {"ceiling", "30.0 %", "online", "500.0 us", "50.0 ms"})
+    EXPECT_NE(out.find(shown), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "set", "a", "--wake-within", "none", "--hang-timeout", "off",
+                 "--ceiling", "100", "--class", "normal"}),
+            kExitOk)
+      << err;
+  EXPECT_EQ(asked().wake_ns, 0u);
+  EXPECT_EQ(asked().hang_ns, 0u);
+  EXPECT_EQ(asked().ceiling_ppm, uint32_t{QGPU_PPM});
+  EXPECT_EQ(run({"tenant", "set", "a", "--class", "offline", "--card", "0"}), kExitOk) << err;
+  EXPECT_EQ(asked().work_class, uint32_t{QGPU_CLASS_OFFLINE});
+}
+
+TEST_F(Ctl, SetRefusesWhatCannotBeKept) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
+  serve(kTwoToOne);
+  size_t plans = kernel.plans.size();
+  EXPECT_EQ(run({"tenant", "set", "a", "--class", "online", "--wake-within", "399us"}),
+            kExitRefused);
+  EXPECT_NE(err.find("ENOSPC: \"399us\" cannot be kept on card GPU-0"), std::string::npos) << err;
+  EXPECT_NE(err.find("must be \"400us\" at least (tenant.a.wake_within)"), std::string::npos)
+      << err;
+  EXPECT_EQ(run({"tenant", "set", "b", "--ceiling", "12.4"}), kExitRefused);
+  EXPECT_NE(err.find("EINVAL: the ceiling 12.4 % is below the guarantee 12.5 %"), std::string::npos)
+      << err;
+  EXPECT_EQ(run({"tenant", "set", "a", "--ceiling", "0"}), kExitRefused);
+  EXPECT_NE(err.find("ERANGE: is 0: such a tenant could never run (ceiling)"), std::string::npos)
+      << err;
+  EXPECT_EQ(run({"tenant", "set", "a", "--class", "batch"}), kExitRefused);
+  EXPECT_NE(err.find("EINVAL: is \"batch\", must be normal, online or offline (class)"),
+            std::string::npos)
+      << err;
+  EXPECT_EQ(run({"tenant", "set", "a", "--hang-timeout", "2h"}), kExitRefused);
+  EXPECT_EQ(run({"tenant", "set", "a", "--wake-within", "11s"}), kExitRefused);
+  EXPECT_NE(err.find("ERANGE"), std::string::npos) << err;
+  EXPECT_EQ(kernel.plans.size(), plans);
+}
+
 TEST_F(Ctl, PolicySwitchesLive) {
   if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
   serve(kTwoToOne);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // qgpud without its sockets, over a fake card, a fake clock and a plain folder as the cgroup tree.
+#include "daemon.hpp"
+
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -9,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "daemon.hpp"
 #include "fakes/fake_clock.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "fakes/seed.hpp"
@@ -296,6 +297,56 @@ TEST_F(DaemonTest, EditWinsOverAReloadUntilItsOwnEntryChanges) {
   EXPECT_EQ(weightOf("a"), 201u);
 }
 
+TEST_F(DaemonTest, EditsOfEverySettingSurviveARestart) {
+  start(kTwoToOne);
+  Daemon::TenantWish wish{"a", "", std::nullopt, std::nullopt};
+  wish.ceiling_tenths = 300;
+  wish.work_class = QGPU_CLASS_ONLINE;
+  wish.wake_ns = 2'000'000;
+  wish.hang_ns = 50'000'000;
+  auto outcome = daemon->setTenant(wish, Daemon::Mode::kApply);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  const TenantSettings live = kernel.findTenant(0, "a")->asked;
+  EXPECT_EQ(live.ceiling_ppm, 300'000u);
+  EXPECT_EQ(live.work_class, uint32_t{QGPU_CLASS_ONLINE});
+  EXPECT_EQ(live.wake_ns, 2'000'000u);
+  EXPECT_EQ(live.hang_ns, 50'000'000u);
+  size_t plans = kernel.plans.size();
+  start(kTwoToOne);
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked, live);
+  EXPECT_EQ(kernel.plans.size(), plans);
+  // Only what the edit names: the weight is still the file's.
+  EXPECT_EQ(weightOf("a"), 200u);
+  ASSERT_TRUE(daemon->resetTenant("a"));
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.ceiling_ppm, uint32_t{QGPU_PPM});
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.work_class, uint32_t{QGPU_CLASS_NORMAL});
+}
+
+TEST_F(DaemonTest, HangIsLoggedOncePerEventWithTheTenantsNameAndPassedOn) {
+  start(kTwoToOne);
+  int told = 0;
+  daemon->on_event = [&](const CardEvent &event) { told += event.kind == QGPU_EVENT_HANG; };
+  int before = kernel.inventories;
+  CardEvent event;
+  event.kind = QGPU_EVENT_HANG;
+  event.tenant_name = "a";
+  card.pending.events.push_back(event);
+  daemon->onCardEvents();
+  daemon->tick();
+  EXPECT_EQ(timesLogged("work of tenant \"a\" runs for longer than its hang_timeout"), 1);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(kernel.inventories, before);
+}
+
+TEST_F(DaemonTest, PolicyThatCannotKeepASettingIsRefused) {
+  start("[[card]]\nmatch = 0\n[tenant.a]\nguarantee = 30\nclass = \"online\"\n");
+  auto outcome = daemon->setPolicy("0", QGPU_POLICY_FIXED_SHARE, Daemon::Mode::kApply);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().err, EOPNOTSUPP);
+  ASSERT_TRUE(daemon->setPolicy("0", QGPU_POLICY_BEST_EFFORT, Daemon::Mode::kApply));
+  EXPECT_EQ(kernel.findTenant(0, "a")->asked.work_class, uint32_t{QGPU_CLASS_ONLINE});
+}
+
 TEST_F(DaemonTest, OverCommittingEditIsRefusedWithTheSumAndChangesNothing) {
   start("[[card]]\nmatch = 0\n[tenant.a]\nguarantee = 60\n[tenant.b]\nguarantee = 30\n");
   size_t plans = kernel.plans.size();
@@ -486,7 +537,18 @@ TEST_F(Verbs, EveryMistakeHasItsErrno) {
   EXPECT_EQ(with("guarantee", 100.5), "ERANGE");
   EXPECT_EQ(with("guarantee", 1.25), "EINVAL");
   EXPECT_EQ(with("memory", 5), "EOPNOTSUPP");
-  EXPECT_EQ(with("ceiling", 50), "EOPNOTSUPP");
+  EXPECT_EQ(with("ceiling", 0), "ERANGE");
+  EXPECT_EQ(with("ceiling", 101), "ERANGE");
+  EXPECT_EQ(with("ceiling", 1.25), "EINVAL");
+  EXPECT_EQ(with("ceiling", "30"), "EINVAL");
+  EXPECT_EQ(with("class", 1), "EINVAL");
+  EXPECT_EQ(with("class", "batch"), "EINVAL");
+  EXPECT_EQ(with("wake_within", 2), "EINVAL");
+  EXPECT_EQ(with("wake_within", "2"), "EINVAL");
+  EXPECT_EQ(with("wake_within", "0us"), "ERANGE");
+  EXPECT_EQ(with("wake_within", "100us"), "ENOSPC");
+  EXPECT_EQ(with("hang_timeout", "none"), "EINVAL");
+  EXPECT_EQ(with("hang_timeout", "3601s"), "ERANGE");
   EXPECT_EQ(with("dry_run", 1), "EINVAL");
   EXPECT_EQ(errorOf({{"verb", "tenant-set"}, {"tenant", "x"}, {"weight", 5}}), "ENOENT");
   EXPECT_EQ(errorOf({{"verb", "tenant-set"}, {"tenant", "a"}, {"weight", 5}, {"card", "7"}}),
@@ -546,11 +608,15 @@ TEST_F(Verbs, SurviveRandomRequestsAndTheStateStaysSound) {
                                     json::array(),
                                     json::object(),
                                     "best-effort",
+                                    "online",
+                                    "2ms",
+                                    "none",
                                     1e300};
   const std::vector<std::string> verbs = {"status",     "place",        "ensure",    "events",
                                           "tenant-set", "tenant-reset", "policy-set"};
-  const std::vector<std::string> keys = {"tenant", "card",    "weight", "guarantee",
-                                         "policy", "dry_run", "cgroup", "memory"};
+  const std::vector<std::string> keys = {"tenant", "card",    "weight",      "guarantee",
+                                         "policy", "dry_run", "cgroup",      "memory",
+                                         "class",  "ceiling", "wake_within", "hang_timeout"};
   for (int round = 0; round < 3000; ++round) {
     json request = {{"verb", verbs[random() % verbs.size()]}};
     for (uint64_t i = random() % 5; i > 0; --i)

@@ -18,6 +18,10 @@ struct SetOptions {
   std::string card;
   std::optional<int64_t> weight;
   std::optional<double> guarantee;
+  std::optional<double> ceiling;
+  std::optional<std::string> work_class;
+  std::optional<std::string> wake_within;
+  std::optional<std::string> hang_timeout;
   bool dry_run = false;
 };
 
@@ -112,12 +116,20 @@ void addSet(CLI::App &verb, Context &context) {
   set->add_option("NAME", options->tenant, "a tenant of the configuration")->required();
   set->add_option("--weight", options->weight, "1 to 10000");
   set->add_option("--guarantee", options->guarantee, "percent, in steps of 0.1");
+  set->add_option("--ceiling", options->ceiling, "percent, in steps of 0.1; 100 lifts it");
+  set->add_option("--class", options->work_class, "normal, online or offline");
+  set->add_option("--wake-within", options->wake_within, "longest wait: a time, or none");
+  set->add_option("--hang-timeout", options->hang_timeout, "longest kernel: a time, or off");
   set->add_option("--card", options->card, "on this card only: uuid or index");
   set->add_flag("--dry-run", options->dry_run, "check and compute, change nothing");
   set->callback([&context, options] {
     Json request = {{"verb", "tenant-set"}, {"tenant", options->tenant}};
     if (options->weight) request["weight"] = *options->weight;
     if (options->guarantee) request["guarantee"] = *options->guarantee;
+    if (options->ceiling) request["ceiling"] = *options->ceiling;
+    if (options->work_class) request["class"] = *options->work_class;
+    if (options->wake_within) request["wake_within"] = *options->wake_within;
+    if (options->hang_timeout) request["hang_timeout"] = *options->hang_timeout;
     if (!options->card.empty()) request["card"] = options->card;
     if (options->dry_run) request["dry_run"] = true;
     context.exit_code = change(context.socket, request, options->dry_run);

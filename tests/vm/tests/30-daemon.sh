@@ -199,6 +199,11 @@ check "a wait that cannot be kept is refused with the least that can" wait_until
 	"$config:7: tenant.web.wake_within: \"300us\" cannot be kept on card .* must be \"400us\" at least"
 check_equal "and changes nothing" "$(generation 0)" "$before"
 classes 2ms
+check "a ceiling is changed live" qgpuctl tenant set lab --ceiling 50 --class offline --hang-timeout off
+check "on the card" shows lab "ceiling 50.0 %, class offline"
+check "a wait that cannot be kept is refused live" exits_with 3 qgpuctl tenant set web --wake-within 399us
+check "reset goes back to the file's" qgpuctl tenant reset lab
+check "on the card again" shows lab "ceiling 30.0 %, class normal, hang timeout 5.0 ms"
 check "a policy that knows no classes is refused" exits_with 3 qgpuctl policy 0 equal-share
 
 # What lab ran, and the card's clock, by the card's own record; read without starting a process.
@@ -235,6 +240,7 @@ qgpuctl run --tenant lab -- "$front_bin/saturate" 30000 100 1 0 0 >/run/d/load &
 load=$!
 hang_told() { grep -q "hang  tenant lab" /run/d/events; }
 check "it is told of with its tenant's name" wait_until 20 hang_told
+check "and logged with it" logged 'work of tenant "lab" runs for longer'
 kill -9 "$load" "$other" "$listener" 2>/dev/null || true
 wait "$load" "$other" "$listener" 2>/dev/null || true
 
