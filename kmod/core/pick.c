@@ -328,8 +328,9 @@ u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg)
 
 	if (core->window.kind != CORE_WINDOW_ONLINE || tenant->place == CORE_BESIDE)
 		return tsg->planned_ns;
+	/* Several TSGs take turns within it, but none is only switched. */
 	return max(env_div(core->other_slice_ns, max(tenant->awake_count, 1u)),
-		   2 * core->params.switch_ns);
+		   min(core->other_slice_ns, core->params.switch_ns));
 }
 
 /* The online TSG that is to begin: the one that runs, or one with work, or any; or NULL. */
