@@ -64,7 +64,7 @@ static void throttle_begins(struct core_tenant *tenant, u64 now_ns)
 
 static void throttle_ends(struct core_tenant *tenant, u64 now_ns)
 {
-	if (tenant->throttled)
+	if (tenant->throttled && now_ns > tenant->throttled_from_ns)
 		tenant->throttled_ns += now_ns - tenant->throttled_from_ns;
 	tenant->throttled = false;
 }
@@ -179,6 +179,8 @@ void core_budget_set(struct core *core, struct core_tenant *tenant, u64 budget_n
 
 	if (tenant->budget_ns == budget_ns && tenant->period_ns == period_ns)
 		return;
+	/* It may be let go, or wait anew: either way it is not what the slot says. */
+	core->stale |= tenant->heap == CORE_HEAP_WAITING;
 	core_budget_unqueue(core, tenant);
 	if (had)
 		roll(tenant, now_ns, most_left(tenant));
@@ -196,6 +198,18 @@ void core_budget_set(struct core *core, struct core_tenant *tenant, u64 budget_n
 	}
 	tenant->left_ns += granted_ahead(tenant, now_ns);
 	roll(tenant, now_ns, most_left(tenant));
+}
+
+void core_budget_settle(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	if (tenant->heap == CORE_HEAP_WAITING)
+		return;
+	if (tenant->capped && !has_budget(tenant) && core->window.owner != tenant) {
+		core_budget_unqueue(core, tenant);
+		wait_for_refill(core, tenant, now_ns);
+	} else if (tenant->place != CORE_CLOCKED) {
+		throttle_ends(tenant, now_ns);
+	}
 }
 
 /* It may run again. */

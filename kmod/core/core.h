@@ -684,6 +684,8 @@ void core_budget_refill(struct core *core, u64 now_ns);
  * the new one, so no change of period gives or takes anything. */
 void core_budget_set(struct core *core, struct core_tenant *tenant, u64 budget_ns, u64 period_ns,
 		     u64 now_ns);
+/* After a plan: who has used up its ceiling waits, nobody else does. */
+void core_budget_settle(struct core *core, struct core_tenant *tenant, u64 now_ns);
 bool core_budget_allows(const struct core_tenant *tenant, u64 now_ns);
 void core_budget_rank(const struct core *core, struct core_tenant *tenant);
 struct core_tenant *core_budget_take_ready(struct core *core, u64 now_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * heap.c - tenants by deadline: O(log n), no allocation, each knows its place. Called by pick.c
- * only; what a deadline means is pick.c's.
+ * heap.c - tenants by deadline: O(log n), no allocation, each knows its place. Called by
+ * budget.c only; what a deadline means is budget.c's.
  */
 #include "core/core.h"
 

@@ -125,7 +125,7 @@ static void online_begins(struct core *core, struct core_tenant *tenant, u64 now
 
 void core_ledger_join(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
-	if (tenant->sharing || tenant->place == CORE_CLOCKED)
+	if (tenant->sharing || tenant->held || tenant->place == CORE_CLOCKED)
 		return;
 	if (tenant->place == CORE_BESIDE) {
 		online_begins(core, tenant, now_ns);
@@ -171,7 +171,8 @@ void core_ledger_busy_sum(struct core *core, u64 now_ns)
 	core->sharing_count = 0;
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
-		tenant->sharing = core_tenant_busy(tenant) && tenant->place != CORE_CLOCKED &&
+		tenant->sharing = core_tenant_busy(tenant) && !tenant->held &&
+				  tenant->place != CORE_CLOCKED &&
 				  tenant->heap != CORE_HEAP_WAITING;
 		if (!tenant->sharing)
 			continue;
@@ -218,7 +219,7 @@ static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	if (--tenant->work_count)
 		return;
 	tenant->due_broken = true;
-	tenant->had_work_ns += now_ns - tenant->work_from_ns;
+	tenant->had_work_ns += now_ns > tenant->work_from_ns ? now_ns - tenant->work_from_ns : 0;
 	core->busy_tenants--;
 	core_ledger_leave(core, tenant, now_ns);
 	core_budget_idle(core, tenant, now_ns);
@@ -247,7 +248,9 @@ static void wake(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	tenant->lag_ns += (s64)env_mul_div(slept_ns, tenant->slept_ppm, CORE_PPM);
 	tenant->lag_ns = min(tenant->lag_ns, 0ll);
 	core_ledger_restart_due(tenant);
-	core_fit_restart(core, tenant);
+	/* Whoever only makes its TSG anew does not sleep. */
+	if (slept_ns >= CORE_LINGER_NS)
+		core_fit_restart(core, tenant);
 }
 
 /* What it is owed is forgotten; what it owes goes down by its share of the time it sleeps. */
@@ -265,7 +268,7 @@ static void fall_asleep(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	tenant->lag_ns = min(tenant->lag_ns, 0ll);
 	tenant->slept_at_ns = now_ns;
 	tenant->slept_ppm = tenant->share_ppm;
-	tenant->trim_ppm = 0;
+	tenant->trim_ppm = min(tenant->trim_ppm, 0);
 }
 
 void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work)
@@ -611,9 +614,10 @@ void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
 {
 	u64 work_ns = tenant->had_work_ns, throttled_ns = tenant->throttled_ns;
 
-	if (core_tenant_busy(tenant))
+	/* Work may have been found after the last look. */
+	if (core_tenant_busy(tenant) && core->looked_ns > tenant->work_from_ns)
 		work_ns += core->looked_ns - tenant->work_from_ns;
-	if (tenant->throttled)
+	if (tenant->throttled && core->looked_ns > tenant->throttled_from_ns)
 		throttled_ns += core->looked_ns - tenant->throttled_from_ns;
 	if (work_ns > tenant->run_ns)
 		tenant->wait_shown_ns = max(tenant->wait_shown_ns, work_ns - tenant->run_ns);

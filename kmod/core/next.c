@@ -103,6 +103,16 @@ bool core_samples(const struct core *core, u64 now_ns)
 	       core->seen != CORE_SEEN_IDLE || near_end(core);
 }
 
+/* When an owner by turns has held its window for too long. */
+static u64 gaps_end(const struct core *core, u64 now_ns)
+{
+	const struct core_window *window = &core->window;
+
+	if (!window->owner || window->owner->place != CORE_RANKED)
+		return U64_MAX;
+	return max(window->from_ns + 2 * (u64)window->budget_ns, now_ns);
+}
+
 /* When something is due that is no sample. */
 static u64 next_event(const struct core *core, u64 now_ns)
 {
@@ -115,6 +125,8 @@ static u64 next_event(const struct core *core, u64 now_ns)
 		next_ns = min(next_ns, core_plan_from_ns(core));
 	if (core->window.owner)
 		next_ns = min(next_ns, window_end(core, now_ns));
+	if (core->window.kind == CORE_WINDOW_EXCLUSIVE)
+		next_ns = min(next_ns, gaps_end(core, now_ns));
 	if (core->waiting.count)
 		next_ns = min(next_ns, core->waiting.at[0]->period_end_ns);
 	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && owner_holds(core))

@@ -38,9 +38,13 @@ static void update_protecting(struct core *core)
 {
 	s64 limit_ns = (s64)(core->params.smooth_ns >> 1);
 
-	if (!core->online_count || !core->floor_busy_ppm)
+	if (!core->online_count || !core->floor_busy_ppm) {
 		core->protecting = false;
-	else if (core->floor_lag_ns >= limit_ns)
+		/* Nobody is there who is owed anything. */
+		core->floor_lag_ns = min(core->floor_lag_ns, 0ll);
+		return;
+	}
+	if (core->floor_lag_ns >= limit_ns)
 		core->protecting = true;
 	else if (core->floor_lag_ns <= -limit_ns)
 		core->protecting = false;
@@ -100,9 +104,17 @@ bool core_window_used_up(const struct core *core)
 	return core->window.spent_ns + WINDOW_RESIDUE_NS >= core->window.budget_ns;
 }
 
+/* A server's held gaps may be as long as its run, not more: all others pay for them. */
+static bool dawdles(const struct core *core, u64 now_ns)
+{
+	return core->window.kind == CORE_WINDOW_EXCLUSIVE &&
+	       now_ns >= core->window.from_ns + 2 * (u64)core->window.budget_ns;
+}
+
 static void close_window(struct core *core, u64 now_ns)
 {
 	struct core_tenant *owner = core->window.owner;
+	s64 unspent_ns;
 
 	if (core->visit && core_admits(core, core->visit))
 		where_now(core, now_ns, &server_of(core, core->visit)->phase);
@@ -112,8 +124,11 @@ static void close_window(struct core *core, u64 now_ns)
 		core_fit_window(core, now_ns);
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
 		owner->overruns++;
+	unspent_ns = max(core->window.budget_ns - core->window.spent_ns, 0ll);
 	if (owner->place == CORE_CLOCKED && core_tenant_busy(owner) && outstays(core, now_ns))
-		owner->left_ns -= max(core->window.budget_ns - core->window.spent_ns, 0ll);
+		owner->left_ns -= unspent_ns;
+	if (owner->place == CORE_RANKED && owner != &core->rotation && dawdles(core, now_ns))
+		owner->lag_ns -= unspent_ns;
 	core->window.owner = NULL;
 	core_budget_roll(owner, now_ns);
 	if (core_tenant_busy(owner))
@@ -180,10 +195,10 @@ static bool window_over(const struct core *core, u64 now_ns)
 		return true;
 	if (owner->place == CORE_CLOCKED)
 		return !owner->period_ns || outstays(core, now_ns) ||
-		       (online && is_pressed(core, owner, now_ns));
+		       (online && (core->protecting || is_pressed(core, owner, now_ns)));
 	if (!owner->share_ppm || online != (core->online_count && !core->protecting))
 		return true;
-	return !may_own(core, owner);
+	return !may_own(core, owner) || dawdles(core, now_ns);
 }
 
 /* Does an owner on the clock end the window that is on? At the ends of windows it is first. */
@@ -222,24 +237,40 @@ static struct core_tenant *take_server(struct core *core, u64 now_ns)
 	return core_budget_take_ranked(core, may_own);
 }
 
+/* Owners on the clock first, but one that can wait behind what the others are owed. */
+static struct core_tenant *next_owner(struct core *core, u64 now_ns)
+{
+	struct core_tenant *clocked = core_budget_take_ready(core, now_ns), *server;
+
+	if (clocked && (!core->protecting || is_pressed(core, clocked, now_ns)))
+		return clocked;
+	server = take_server(core, now_ns);
+	if (!server)
+		return clocked;
+	if (clocked)
+		core_budget_queue(core, clocked, now_ns);
+	return server;
+}
+
+static enum core_window_kind kind_of(const struct core *core, const struct core_tenant *owner,
+				     u64 now_ns)
+{
+	if (!owner)
+		return endless(core);
+	if (owner == &core->rotation)
+		return CORE_WINDOW_ROTATION;
+	if (!core->online_count)
+		return CORE_WINDOW_EXCLUSIVE;
+	if (owner->place == CORE_CLOCKED ? is_pressed(core, owner, now_ns) : core->protecting)
+		return CORE_WINDOW_EXCLUSIVE;
+	return CORE_WINDOW_ONLINE;
+}
+
 static void choose(struct core *core, u64 now_ns)
 {
-	struct core_tenant *next = core_budget_take_ready(core, now_ns);
-	enum core_window_kind kind = CORE_WINDOW_EXCLUSIVE;
+	struct core_tenant *next = next_owner(core, now_ns);
 
-	if (next) {
-		if (core->online_count && !is_pressed(core, next, now_ns))
-			kind = CORE_WINDOW_ONLINE;
-	} else {
-		next = take_server(core, now_ns);
-		if (!next)
-			kind = endless(core);
-		else if (next == &core->rotation)
-			kind = CORE_WINDOW_ROTATION;
-		else if (core->online_count && !core->protecting)
-			kind = CORE_WINDOW_ONLINE;
-	}
-	open_window(core, kind, next, now_ns);
+	open_window(core, kind_of(core, next, now_ns), next, now_ns);
 }
 
 bool core_rests(const struct core *core)

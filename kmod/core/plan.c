@@ -87,6 +87,8 @@ static void plan_places(struct core *core)
 		if (place > CORE_RANKED || tenant->place > CORE_RANKED)
 			tenant->lag_ns = 0;
 		tenant->place = place;
+		/* What it did in windows says nothing about the rotation. */
+		core_fit_restart(core, tenant);
 		core->stale = true;
 	}
 }
@@ -398,7 +400,7 @@ static u64 cycle_of(const struct core *core)
 		return min(env_mul_div(CORE_TENURE_NS, CORE_PPM, group.least_ppm),
 			   CORE_TENURES_MAX * CORE_TENURE_NS);
 	if (core->cycle_asked_ns)
-		return max(core->cycle_asked_ns, group.tsgs * SLICE_FLOOR_NS);
+		return min(max(core->cycle_asked_ns, group.tsgs * SLICE_FLOOR_NS), group.wake_ns);
 	cycle_ns = longest_cycle(core, &group);
 	if (group.tsgs <= 1)
 		return cycle_ns;
@@ -529,6 +531,7 @@ static void plan_budgets(struct core *core, u64 now_ns)
 		}
 		core->limited |= period_ns && core_tenant_awake(tenant);
 		core_budget_set(core, tenant, budget_ns, period_ns, now_ns);
+		core_budget_settle(core, tenant, now_ns);
 	}
 }
 
@@ -596,10 +599,10 @@ void core_plan_make(struct core *core, u64 now_ns)
 
 	plan_places(core);
 	plan_shares(core);
-	core_ledger_busy_sum(core, now_ns);
-	core_fit_planned(core);
 	core->cycle_ns = cycle_of(core);
 	plan_budgets(core, now_ns);
+	core_ledger_busy_sum(core, now_ns);
+	core_fit_planned(core);
 	plan_slices(core);
 	for (i = 0; i < core->tenant_count; i++)
 		core_pick_replanned(core, core->tenants[i], now_ns);
