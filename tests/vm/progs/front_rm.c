@@ -231,6 +231,17 @@ static uint32_t no_remedy(const struct exec_target *target)
 	return status ? status : exec_gate(target, false, true);
 }
 
+/* On a machine that is busy with other things it may be done before it is stopped: once more. */
+static bool is_lost(struct child *child, const struct exec_target *target)
+{
+	int tries;
+
+	for (tries = 0; tries < 5; tries++)
+		if (!drain(child, target, true))
+			return true;
+	return false;
+}
+
 static void losing(struct child *child, const struct exec_target *target)
 {
 	static const struct {
@@ -250,7 +261,7 @@ static void losing(struct child *child, const struct exec_target *target)
 	for (i = 0; i < 3; i++)
 		tap(drain(child, target, false), "who waits for its queue survives preemption");
 	for (i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
-		tap(!drain(child, target, true), "without preemption it is lost");
+		tap(is_lost(child, target), "without preemption it is lost");
 		tap_status(remedies[i].run(target), 0, remedies[i].name);
 		snprintf(name, sizeof(name), "%s %s", remedies[i].name,
 			 remedies[i].helps ? "brings it back" : "does not bring it back");
