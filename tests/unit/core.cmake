@@ -5,5 +5,6 @@ qgpu_add_test(core_test
           tests/unit/plan_test.cpp
           tests/unit/ledger_test.cpp
           tests/unit/pick_test.cpp
+          tests/unit/place_test.cpp
           tests/unit/check_test.cpp
   LIBRARIES qgpu_core)

@@ -60,6 +60,8 @@ struct Tenant {
 struct Settings {
   uint32_t weight = 100;
   uint32_t guarantee_ppm = 0;
+  uint32_t ceiling_ppm = CORE_PPM;
+  core_class class_ = CORE_NORMAL;
 };
 
 class Bench {
@@ -79,6 +81,8 @@ class Bench {
     core_settings_default(&s);
     s.weight = settings.weight;
     s.guarantee_ppm = settings.guarantee_ppm;
+    s.ceiling_ppm = settings.ceiling_ppm;
+    s.class_ = settings.class_;
     if (core_tenant_add(&core, &tenant.core, &s)) throw std::length_error("tenants");
     for (unsigned i = 0; i < tsgs; i++) {
       auto &tsg = *tenant.tsgs.emplace_back(std::make_unique<core_tsg>());
