@@ -81,7 +81,7 @@
  * that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S)
  * what a window missed or took too much is in the next budget, so lag stays within 2*C*phi_i and
  * one tail. The gap of a window's owner up to 2*s + p is held, not charged: all pay for it in
- * throughput. When who gave slices away gets windows, lags are cut to one slice, for what it lost
+ * throughput, at most as much as it runs; then the rest of its budget is lost. When who gave slices away gets windows, lags are cut to one slice, for what it lost
  * in the rotation is nobody's debt. Seen 4,000 times without gap or overrun in its windows it is
  * tried in the rotation again, after 2 s at least, twice as long each time up to 32 s. hang_ns: a
  * kernel that keeps the engine for longer than that while others wait is told of, and its tenant
@@ -109,7 +109,8 @@
  * equal-share each of N tenants that have a TSG owns 1/N.
  *
  * CEILINGS (burst-share). c of the wall: c * P in each period P, the least 20 ms * 2^k that is two
- * cycles and ten switches' worth long, at most 10 ms of budget. Who has used it leaves the admitted
+ * cycles and ten switches' worth long, or the longest with a budget of 10 ms, and 20 ms at least.
+ * Who has used it leaves the admitted
  * set, shares in nothing and is owed nothing until the period ends. Half a budget may be kept, since
  * a round may fall on a period's edge: in any t at most c * t + 3/2 * c * P and a look's distance.
  * Whenever a period's length changes, what was granted for time to come is taken back and granted
@@ -122,9 +123,11 @@
  *
  *     other's slice + 2*s, and the tail of work that cannot be cut                        (O)
  *
- * however many others there are. n online tenants also wait for each other: n * 200 us + (n+1) * s
- * is the least that can be promised, what is promised beyond that lengthens their slices and the
- * other's by half each. When online has worked for 5 ms without a break the other leaves. What the
+ * however many other tenants there are. (Not kept yet: the TSGs of the one other share its slice but
+ * each costs a switch, s of slice at least and s; and windows on the clock that can wait no longer
+ * go without online, for a budget or two.) n online tenants also wait for each other: the least
+ * that can be promised is n * 200 us + (n+1) * s, what is promised beyond that lengthens their
+ * slices and the other's by half each. When online has worked for 5 ms without a break the other leaves. What the
  * others together would get if all online were busy is their floor: G = floor * delivered - run,
  * kept above -E; at G >= E/2 they have windows without online until G <= -E/2, ranked by their
  * entitlement to floors. So over one second the floors are kept within E, and online waits at most
@@ -154,7 +157,7 @@
  * last correction a tenant busy all the time may be off by (R) with e = 0 and by 3 sigma of the
  * ledger; beyond twice that it is corrected: T_i * (1 + trim), at most 10 %, at most once a second.
  *
- * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (two heaps). Periods of
+ * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (three heaps). Periods of
  * many owners may end at once: each pick refills two at most of either heap, shortest periods
  * first; more than two windows never begin in one turn. A plan is O(n) and is made at most every
  * max(5 ms, C/4).
@@ -291,7 +294,7 @@ enum core_place {
  * @wait_shown_ns: wait as last shown, so that it never goes back
  * @throttled_ns, @throttled_from_ns: the same for having work without budget
  * @throttled: an open span
- * @sharing: entitled to a part of what the group runs: busy and not out of budget
+ * @sharing: entitled to a part of what the group runs: busy, not held, not out of budget
  * @slept_at_ns, @slept_ppm: when it fell asleep, and its share then
  * @windows, @preempts, @overruns: windows opened, cuts, windows that ended later than p
  * @source: worst source used
@@ -677,7 +680,7 @@ void core_budget_unqueue(struct core *core, struct core_tenant *tenant);
 void core_budget_busy(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_budget_idle(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_budget_used(struct core *core, struct core_tenant *tenant, u64 now_ns);
-/* Refill one for the periods that ended; all whose period ended. */
+/* Refill one for the periods that ended; two at most of either queue whose period ended. */
 void core_budget_roll(struct core_tenant *tenant, u64 now_ns);
 void core_budget_refill(struct core *core, u64 now_ns);
 /* New numbers. What was granted for time to come is taken back at the former rate and granted at
