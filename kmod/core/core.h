@@ -78,28 +78,28 @@
  *     b_i = C * phi_i + lag_i - C * phi_i * (1 - phi_i) / 2,   within 1/2 ... 2 * C * phi_i   (S)
  *
  * and 10*s at least, but no more than phi_i * 50 ms for that: small shares come in time. A server
- * that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S)
- * what a window missed or took too much is in the next budget, so lag stays within 2*C*phi_i and
- * one tail. The gap of a window's owner up to 2*s + p is held, not charged: all pay for it in
- * throughput, at most as much as it runs; then the rest of its budget is lost. When who gave slices away gets windows, lags are cut to one slice, for what it lost
- * in the rotation is nobody's debt. Seen 4,000 times without gap or overrun in its windows it is
- * tried in the rotation again, after 2 s at least, twice as long each time up to 32 s. hang_ns: a
- * kernel that keeps the engine for longer than that while others wait is told of, and its tenant
- * has windows for 32 s at least.
+ * that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S) what a window missed or took
+ * too much is in the next budget, so lag stays within 2*C*phi_i and one tail. The gap of a
+ * window's owner up to 2*s + p is held, not charged: all pay for it in throughput, at most as much
+ * as it runs; then the rest of its budget is lost. When who gave slices away gets windows, lags
+ * are cut to one slice, for what it lost in the rotation is nobody's debt. Seen 4,000 times
+ * without gap or overrun in its windows it is tried in the rotation again, after 2 s at least,
+ * twice as long each time up to 32 s. hang_ns: a kernel that keeps the engine for longer than that
+ * while others wait is told of, and its tenant has windows for 32 s at least.
  *
- * EXCLUSIVE WINDOWS (fixed-share, equal-share, guarantee = ceiling). Tenant i owns b_i = phi_i * F_i
- * in each period of F_i, the least 20 ms * 2^k with phi_i * F_i >= max(2 ms, 10*s), and periods lie
- * on the card's clock, [k*F_i, (k+1)*F_i). A window admits its owner alone; among busy owners with
- * budget the earliest period end is next, ties by the shorter period, then index. Since periods
- * divide each other, saturating owners come in the same place of every period. A window is not
- * interrupted; one that held gaps for longer than its budget ends when another owner would miss its
- * period's end, and the gaps are its owner's. Beside the group such an owner takes over when the
- * window that is on ends, or when it would miss its period's end. Since a window costs s + p, budgets
- * are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below 1. By the argument for
- * earliest deadline first with utilisation <= 1, without tails every busy owner has its b_i
- * before its period ends, except for one window that had begun (it is not interrupted, at most
- * the longest b_j); that is why a missed budget is carried and up to 2*b_i may be spent in one
- * window. A tail of work that cannot be cut takes from all others once. Between two instants
+ * EXCLUSIVE WINDOWS (fixed-share, equal-share, guarantee = ceiling). Tenant i owns b_i = phi_i *
+ * F_i in each period of F_i, the least 20 ms * 2^k with phi_i * F_i >= max(2 ms, 10*s), and
+ * periods lie on the card's clock, [k*F_i, (k+1)*F_i). A window admits its owner alone; among busy
+ * owners with budget the earliest period end is next, ties by the shorter period, then index.
+ * Since periods divide each other, saturating owners come in the same place of every period. A
+ * window is not interrupted; one that held gaps for longer than its budget ends when another owner
+ * would miss its period's end, and the gaps are its owner's. Beside the group such an owner takes
+ * over when the window that is on ends, or when it would miss its period's end. Since a window
+ * costs s + p, budgets are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below 1. By
+ * the argument for earliest deadline first with utilisation <= 1, without tails every busy owner
+ * has its b_i before its period ends, except for one window that had begun (it is not interrupted,
+ * at most the longest b_j); that is why a missed budget is carried and up to 2*b_i may be spent in
+ * one window. A tail of work that cannot be cut takes from all others once. Between two instants
  * owner i can miss at most one budget's distance on either side:
  *
  *     lag_i <= phi_i * (2 * (F_i - b_i) + sum over j != i of tail_j)                      (W)
@@ -110,35 +110,35 @@
  *
  * CEILINGS (burst-share). c of the wall: c * P in each period P, the least 20 ms * 2^k that is two
  * cycles and ten switches' worth long, or the longest with a budget of 10 ms, and 20 ms at least.
- * Who has used it leaves the admitted
- * set, shares in nothing and is owed nothing until the period ends. Half a budget may be kept, since
- * a round may fall on a period's edge: in any t at most c * t + 3/2 * c * P and a look's distance.
- * Whenever a period's length changes, what was granted for time to come is taken back and granted
- * at the new rate, so no change gives anything.
+ * Who has used it leaves the admitted set, shares in nothing and is owed nothing until the period
+ * ends. Half a budget may be kept, since a round may fall on a period's edge: in any t at most c *
+ * t + 3/2 * c * P and a look's distance. Whenever a period's length changes, what was granted for
+ * time to come is taken back and granted at the new rate, so no change gives anything.
  *
  * ONLINE. While a tenant of class online has a TSG, the group has no rotation: all are ranked, and
- * a window admits all online tenants and exactly one other, for 20 ms * phi / (least phi) of its own
- * run, 20 ... 200 ms. The other's slice is wake_within - 2*s, online's 1 s. An idle TSG is skipped
- * at no cost and a lone one is never switched, so its sleep costs nothing; a waker waits
+ * a window admits all online tenants and exactly one other, for 20 ms * phi / (least phi) of its
+ * own run, 20 ... 200 ms. The other's slice is wake_within - 2*s, online's 1 s. An idle TSG is
+ * skipped at no cost and a lone one is never switched, so its sleep costs nothing; a waker waits
  *
  *     other's slice + 2*s, and the tail of work that cannot be cut                        (O)
  *
- * however many other tenants there are. (Not kept yet: the TSGs of the one other share its slice but
- * each costs a switch, s of slice at least and s; and windows on the clock that can wait no longer
- * go without online, for a budget or two.) n online tenants also wait for each other: the least
- * that can be promised is n * 200 us + (n+1) * s, what is promised beyond that lengthens their
- * slices and the other's by half each. When online has worked for 5 ms without a break the other leaves. What the
- * others together would get if all online were busy is their floor: G = floor * delivered - run,
- * kept above -E; at G >= E/2 they have windows without online until G <= -E/2, ranked by their
- * entitlement to floors. So over one second the floors are kept within E, and online waits at most
- * E / (1 - floor) when it has had more than its share. A change of the one other while a tail is on
- * may cost an online waker a second tail: the engine chooses who is next when it is told of a list.
+ * however many other tenants there are. (Not kept yet: the TSGs of the one other share its slice
+ * but each costs a switch, s of slice at least and s; and windows on the clock that can wait no
+ * longer go without online, for a budget or two.) n online tenants also wait for each other: the
+ * least that can be promised is n * 200 us + (n+1) * s, what is promised beyond that lengthens
+ * their slices and the other's by half each. When online has worked for 5 ms without a break the
+ * other leaves. What the others together would get if all online were busy is their floor: G =
+ * floor * delivered - run, kept above -E; at G >= E/2 they have windows without online until G <=
+ * -E/2, ranked by their entitlement to floors. So over one second the floors are kept within E,
+ * and online waits at most E / (1 - floor) when it has had more than its share. A change of the
+ * one other while a tail is on may cost an online waker a second tail: the engine chooses who is
+ * next when it is told of a list.
  *
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
- * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and windows end when
- * their owner is not. A sleeper's debt goes down by its share of the time it sleeps, what it is owed
- * is forgotten.
+ * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and windows end
+ * when their owner is not. A sleeper's debt goes down by its share of the time it sleeps, what it
+ * is owed is forgotten.
  *
  * LEDGER. A look finds one state. The time between two looks is split in the middle, half to the
  * state at either end; so everything is charged to somebody once and the totals add up to the
@@ -147,9 +147,9 @@
  * (strictly periodic looks would alias). A change between two looks d apart is off by a uniform
  * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
  * published error is 3 standard deviations. A look whose time depends on what was seen has no
- * weight, but near a window's end, where what is seen decides when that is. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
- * window; the same rule then is "the middle of the last step", and the half steps are added up as
- * a hard bound.
+ * weight, but near a window's end, where what is seen decides when that is. At the edges of an
+ * exclusive window turn.c looks in steps of at most 0.1 % of the window; the same rule then is
+ * "the middle of the last step", and the half steps are added up as a hard bound.
  *
  * LAG. lag_i = entitled - run over delivered time while i is busy. With the virtual time
  * V = integral of d(delivered) / (sum of phi of the busy), entitled = phi_i * (V - V at joining):
