@@ -101,7 +101,7 @@ class Plan {
     core_tsg tsg;
   };
 
-  uint64_t cost() const { return core_.params.switch_ns + core_.params.takeoff_ns; }
+  uint64_t cost() const { return core_window_cost_ns(&core_); }
 
   void survey() {
     for (const Member &member : members_) {

@@ -70,7 +70,7 @@ static void throttle_ends(struct core_tenant *tenant, u64 now_ns)
 }
 
 /* The virtual time at which it would have what it ran. */
-void core_budget_rank(const struct core *core, struct core_tenant *tenant)
+static void set_rank(const struct core *core, struct core_tenant *tenant)
 {
 	s64 lag_ns = core_lag_ns(core, tenant);
 	u64 off = env_mul_div((u64)(lag_ns < 0 ? -lag_ns : lag_ns), CORE_PPM,
@@ -102,7 +102,7 @@ void core_budget_queue(struct core *core, struct core_tenant *tenant, u64 now_ns
 	}
 	if (tenant->place != CORE_RANKED || !tenant->share_ppm)
 		return;
-	core_budget_rank(core, tenant);
+	set_rank(core, tenant);
 	core_heap_push(&core->ranked, tenant);
 }
 
@@ -280,7 +280,7 @@ struct core_tenant *core_budget_take_ranked(struct core *core,
 	while (core->ranked.count && !found) {
 		server = core->ranked.at[0];
 		core_heap_remove(&core->ranked, server);
-		core_budget_rank(core, server);
+		set_rank(core, server);
 		if (core->ranked.count && !core_heap_before(server, core->ranked.at[0])) {
 			core_heap_push(&core->ranked, server);
 		} else if (may(core, server)) {

@@ -690,7 +690,6 @@ void core_budget_set(struct core *core, struct core_tenant *tenant, u64 budget_n
 /* After a plan: who has used up its ceiling waits, nobody else does. */
 void core_budget_settle(struct core *core, struct core_tenant *tenant, u64 now_ns);
 bool core_budget_allows(const struct core_tenant *tenant, u64 now_ns);
-void core_budget_rank(const struct core *core, struct core_tenant *tenant);
 struct core_tenant *core_budget_take_ready(struct core *core, u64 now_ns);
 struct core_tenant *core_budget_take_ranked(struct core *core,
 					    bool (*may)(const struct core *core,
@@ -736,6 +735,8 @@ bool core_window_used_up(const struct core *core);
 /* The window that is on has no owner, and nothing calls for another. */
 bool core_rests(const struct core *core);
 u64 core_leave_ns(const struct core *core);
+/* From when on an owner on the clock would miss its period's end if it waited any longer. */
+u64 core_pressed_from_ns(const struct core *core, const struct core_tenant *owner);
 
 /*
  * next.c
@@ -808,6 +809,18 @@ static inline bool core_tenant_busy(const struct core_tenant *tenant)
 static inline u64 core_hold_ns(const struct core *core)
 {
 	return 2 * core->params.switch_ns + core->params.takeoff_ns;
+}
+
+/* What a window costs beside its budget. */
+static inline u64 core_window_cost_ns(const struct core *core)
+{
+	return core->params.switch_ns + core->params.takeoff_ns;
+}
+
+/* A server's held gaps may be as long as its run, not more: all others pay for them. */
+static inline u64 core_gaps_end_ns(const struct core *core)
+{
+	return core->window.from_ns + 2 * (u64)core->window.budget_ns;
 }
 
 /* Does everybody have windows on the card's clock? */

@@ -50,7 +50,6 @@ struct core_counters {
 	u64 run_ns, run_err_ns; /* err: published bound of run_ns's error */
 	u64 wait_ns, throttled_ns;
 	u64 windows, preempts, overruns;
-	u64 hangs; /* kernels that ran longer than hang_ns while others waited */
 	enum core_source source;
 };
 

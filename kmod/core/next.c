@@ -5,8 +5,6 @@
  */
 #include "core/core.h"
 
-#define GLANCES 5u
-
 static u64 random_below(struct core *core, u64 limit)
 {
 	/* xorshift64*: looks only have to be unlike the tenants' own periods. */
@@ -62,7 +60,6 @@ static u64 ceiling_end(const struct core *core)
 static u64 pressed_from(const struct core *core)
 {
 	const struct core_tenant *tenant = core->window.owner;
-	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns;
 
 	if (tenant && tenant->place == CORE_CLOCKED) {
 		if (core->window.kind != CORE_WINDOW_ONLINE)
@@ -72,12 +69,10 @@ static u64 pressed_from(const struct core *core)
 	} else {
 		return U64_MAX;
 	}
-	cost_ns += (u64)max(tenant->left_ns, 0ll);
-	return tenant->deadline_ns > cost_ns ? tenant->deadline_ns - cost_ns : 0;
+	return core_pressed_from_ns(core, tenant);
 }
 
-/* An owner without work holds its window for 2 * s + p, and is glanced at: two gaps with a kernel
- * between them are not one. */
+/* An owner without work holds its window for 2 * s + p, and is looked for then. */
 static bool owner_holds(const struct core *core)
 {
 	const struct core_tsg *tsg;
@@ -106,11 +101,11 @@ bool core_samples(const struct core *core, u64 now_ns)
 /* When an owner by turns has held its window for too long. */
 static u64 gaps_end(const struct core *core, u64 now_ns)
 {
-	const struct core_window *window = &core->window;
+	const struct core_tenant *owner = core->window.owner;
 
-	if (!window->owner || window->owner->place != CORE_RANKED)
+	if (!owner || owner->place != CORE_RANKED)
 		return U64_MAX;
-	return max(window->from_ns + 2 * (u64)window->budget_ns, now_ns);
+	return max(core_gaps_end_ns(core), now_ns);
 }
 
 /* When something is due that is no sample. */
@@ -130,8 +125,7 @@ static u64 next_event(const struct core *core, u64 now_ns)
 	if (core->waiting.count)
 		next_ns = min(next_ns, core->waiting.at[0]->period_end_ns);
 	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && owner_holds(core))
-		next_ns =
-			min(next_ns, now_ns + 2 * core->params.switch_ns + core->params.takeoff_ns);
+		next_ns = min(next_ns, now_ns + core_hold_ns(core));
 	if (core->window.kind == CORE_WINDOW_ONLINE && core->window.owner &&
 	    core_leave_ns(core) > core->looked_ns)
 		next_ns = min(next_ns, core_leave_ns(core));

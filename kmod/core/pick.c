@@ -59,12 +59,16 @@ static s64 protected_budget(const struct core *core)
 	return (s64)env_mul_div((u64)max(most_ns, 0ll), CORE_PPM, rest_ppm);
 }
 
-/* Would an owner on the clock miss its period's end if it waited any longer? */
+u64 core_pressed_from_ns(const struct core *core, const struct core_tenant *owner)
+{
+	u64 needs_ns = core_window_cost_ns(core) + (u64)max(owner->left_ns, 0ll);
+
+	return owner->deadline_ns > needs_ns ? owner->deadline_ns - needs_ns : 0;
+}
+
 static bool is_pressed(const struct core *core, const struct core_tenant *owner, u64 now_ns)
 {
-	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns;
-
-	return now_ns + (u64)max(owner->left_ns, 0ll) + cost_ns >= owner->deadline_ns;
+	return now_ns >= core_pressed_from_ns(core, owner);
 }
 
 /* ---- windows ---- */
@@ -72,10 +76,9 @@ static bool is_pressed(const struct core *core, const struct core_tenant *owner,
 /* Held gaps are the owner's own time to lose once another owner can wait no longer. */
 static bool outstays(const struct core *core, u64 now_ns)
 {
-	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns;
-
 	return core->ready.count && is_pressed(core, core->ready.at[0], now_ns) &&
-	       now_ns >= core->window.from_ns + (u64)core->window.budget_ns + cost_ns;
+	       now_ns >= core->window.from_ns + (u64)core->window.budget_ns +
+				 core_window_cost_ns(core);
 }
 
 /* In whose order does a TSG run in the window that is on? The rotation may have guests. */
@@ -104,11 +107,9 @@ bool core_window_used_up(const struct core *core)
 	return core->window.spent_ns + WINDOW_RESIDUE_NS >= core->window.budget_ns;
 }
 
-/* A server's held gaps may be as long as its run, not more: all others pay for them. */
 static bool dawdles(const struct core *core, u64 now_ns)
 {
-	return core->window.kind == CORE_WINDOW_EXCLUSIVE &&
-	       now_ns >= core->window.from_ns + 2 * (u64)core->window.budget_ns;
+	return core->window.kind == CORE_WINDOW_EXCLUSIVE && now_ns >= core_gaps_end_ns(core);
 }
 
 static void close_window(struct core *core, u64 now_ns)
@@ -421,8 +422,6 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 
 void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
-	if (tenant == &core->rotation)
-		return; /* queued when windows are wanted */
 	/* Its rank depends on its share. */
 	if (tenant->heap == CORE_HEAP_RANKED)
 		core_budget_unqueue(core, tenant);

@@ -478,7 +478,7 @@ static u64 period_of(const struct core_tenant *tenant, u64 least_budget_ns)
 /* Budgets are scaled where windows and switching together would pass the whole. */
 static void scale_of(const struct core *core, u64 least_ns, u64 *have_ppm, u64 *sum_ppm)
 {
-	u64 cost_ns = core->params.switch_ns + core->params.takeoff_ns, over_ppm = 0;
+	u64 cost_ns = core_window_cost_ns(core), over_ppm = 0;
 	const struct core_tenant *tenant;
 	u32 i;
 
@@ -606,7 +606,6 @@ void core_plan_make(struct core *core, u64 now_ns)
 	plan_slices(core);
 	for (i = 0; i < core->tenant_count; i++)
 		core_pick_replanned(core, core->tenants[i], now_ns);
-	core_pick_replanned(core, &core->rotation, now_ns);
 	core->dirty = false;
 	core->urgent = false;
 	core->planned_at_ns = now_ns;
