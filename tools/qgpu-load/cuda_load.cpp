@@ -5,10 +5,10 @@
 #include "cuda_load.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <random>
 #include <thread>
 
+#include "clock.hpp"
 #include "cuda_card.hpp"
 
 namespace qgpu {
@@ -18,18 +18,6 @@ namespace {
 constexpr unsigned kInferenceKernels = 20, kTrainingKernels = 60;
 constexpr size_t kTrainingCopyBytes = 16 << 20;
 constexpr uint64_t kSpinNs = 100'000;  // before an arrival, for sleeps end late
-
-uint64_t nowNs() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-void sleepUntil(uint64_t ns) {
-  const timespec t = {.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
-                      .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
-}
 
 class Run {
  public:

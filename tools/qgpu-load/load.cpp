@@ -3,9 +3,10 @@
 #include "load.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <deque>
 #include <limits>
+
+#include "clock.hpp"
 
 namespace qgpu {
 namespace {
@@ -14,18 +15,6 @@ constexpr uint64_t kRingPeriodNs = 1'000'000;  // at most 1,000 rings a second
 constexpr uint64_t kLookMinNs = 100'000, kLookMaxNs = 1'000'000;
 // The card's writes are seen a little late: how long to wait for those of the last instant.
 constexpr uint64_t kLateNs = 2'000'000;
-
-uint64_t nowNs() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-void sleepUntil(uint64_t ns) {
-  const timespec t = {.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
-                      .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
-}
 
 // One queue's kernels that are not known to be complete, oldest first.
 class Stream {
