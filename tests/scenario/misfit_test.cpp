@@ -4,22 +4,11 @@
 // that cannot be cut. They get windows of their own and go back; judged by the chip's record.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "fakes/seed.hpp"
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
 namespace {
-
-uint64_t seedOfRun() {
-  static const uint64_t seed = [] {
-    const char *given = std::getenv("QGPU_SEED");
-    const uint64_t s = given ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-    std::printf("QGPU_SEED=%llu\n", static_cast<unsigned long long>(s));
-    return s;
-  }();
-  return seed;
-}
 
 double partOf(const Record &record, const WorldTenant &tenant, uint64_t begin, uint64_t end) {
   return static_cast<double>(record.run(tenant.index, begin, end)) /
@@ -43,8 +32,8 @@ class LaunchAndSync : public ::testing::TestWithParam<Sync> {};
 
 TEST_P(LaunchAndSync, KeepsItsShareBesideAQueuedTenant) {
   const Sync &row = GetParam();
-  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seedOfRun()));
-  World world({.seed = seedOfRun()});
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
   auto &sync = world.addTenant({.weight = 30}), &queued = world.addTenant({.weight = 70});
   sync.channel().syncLaunch({.duration_ns = row.kernel_ns}, row.gap_ns);
   queued.saturate({.duration_ns = kMilli});
@@ -80,8 +69,8 @@ INSTANTIATE_TEST_SUITE_P(
 class WeightsWithSync : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(WeightsWithSync, AreKeptInOrder) {
-  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seedOfRun()));
-  World world({.seed = seedOfRun()});
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
   for (unsigned i = 0; i < 4; i++) {
     auto &tenant = world.addTenant({.weight = 100 * (4 - i)});
     if (GetParam() >> i & 1)
@@ -117,8 +106,8 @@ class Tails : public ::testing::TestWithParam<Uncuttable> {};
 
 TEST_P(Tails, AreMadeUpFor) {
   const Uncuttable &row = GetParam();
-  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seedOfRun()));
-  World world({.seed = seedOfRun()});
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
   auto &a = world.addTenant({.weight = row.weight});
   auto &b = world.addTenant({.weight = 100 - row.weight});
   a.saturate({.duration_ns = row.kernel_ns, .preemption = CHIP_WFI});
@@ -146,8 +135,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Tails,
                                            Uncuttable{30, 7 * kMilli, false, 0.5}));
 
 TEST(Misfit, OthersKeepTheirRotation) {
-  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seedOfRun()));
-  World world({.seed = seedOfRun()});
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
   auto &sync = world.addTenant({.weight = 200}), &stubborn = world.addTenant({.weight = 100});
   sync.channel().syncLaunch({.duration_ns = 200 * kMicro}, 20 * kMicro);
   stubborn.saturate({.duration_ns = 100 * kMilli, .preemption = CHIP_WFI});
@@ -188,8 +177,8 @@ TEST(Misfit, GoesBackWhenItsWorkFits) {
 }
 
 TEST(Misfit, NobodyIsWhoFits) {
-  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seedOfRun()));
-  World world({.seed = seedOfRun()});
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
   for (const uint32_t weight : {10u, 100u, 300u, 1000u})
     world.addTenant({.weight = weight, .tsgs = weight == 300 ? 2u : 1u})
         .saturate({.duration_ns = 3 * kMilli});

@@ -106,19 +106,25 @@ TEST(FixedPromise, Row4_ThePolicySaysWhetherALoneTenantIsHeld) {
 
 // Row 13: what runs is the tenant, with all its TSGs: kernels of one wait for those of the other,
 // in turns, and both sides of the tenant go on whenever it may run.
-class Dependencies : public ::testing::TestWithParam<core_policy> {};
+class Dependencies : public ::testing::TestWithParam<core_policy> {
+ protected:
+  void start() {
+    ping.onDone([this] { pong.launch(kKernel); });
+    pong.onDone([this] { ping.launch(kKernel); });
+    ping.launch(kKernel);
+    b.saturate({.duration_ns = kMilli});
+    world.start();
+  }
+
+  static constexpr fakes::Kernel kKernel = {.duration_ns = 200 * kMicro};
+  World world{{.policy = GetParam()}};
+  WorldTenant &a = world.addTenant({.guarantee_ppm = 300'000, .tsgs = 2});
+  WorldTenant &b = world.addTenant({.guarantee_ppm = 600'000});
+  Work ping{world, a, 0}, pong{world, a, 1};
+};
 
 TEST_P(Dependencies, Row13_BetweenTsgsOfATenantNeverBlock) {
-  World world({.policy = GetParam()});
-  auto &a = world.addTenant({.guarantee_ppm = 300'000, .tsgs = 2});
-  auto &b = world.addTenant({.guarantee_ppm = 600'000});
-  Work ping(world, a, 0), pong(world, a, 1);
-  const fakes::Kernel kernel = {.duration_ns = 200 * kMicro};
-  ping.onDone([&] { pong.launch(kernel); });
-  pong.onDone([&] { ping.launch(kernel); });
-  ping.launch(kernel);
-  b.saturate({.duration_ns = kMilli});
-  world.start();
+  start();
   const uint64_t before = ping.completedKernels();
   const Verdict verdict = watch(world, kSecond, 10 * kSecond);
   EXPECT_GT(ping.completedKernels(), before + 100);
@@ -127,19 +133,10 @@ TEST_P(Dependencies, Row13_BetweenTsgsOfATenantNeverBlock) {
 }
 
 // The switch after each of its kernels, to its other TSG, is its own time to lose.
-class CostOfDependencies : public ::testing::TestWithParam<core_policy> {};
+class CostOfDependencies : public Dependencies {};
 
 TEST_P(CostOfDependencies, IsTheTenantsOwn) {
-  World world({.policy = GetParam()});
-  auto &a = world.addTenant({.guarantee_ppm = 300'000, .tsgs = 2});
-  auto &b = world.addTenant({.guarantee_ppm = 600'000});
-  Work ping(world, a, 0), pong(world, a, 1);
-  const fakes::Kernel kernel = {.duration_ns = 200 * kMicro};
-  ping.onDone([&] { pong.launch(kernel); });
-  pong.onDone([&] { ping.launch(kernel); });
-  ping.launch(kernel);
-  b.saturate({.duration_ns = kMilli});
-  world.start();
+  start();
   const Verdict verdict = watch(world, kSecond, 10 * kSecond);
   EXPECT_GE(verdict.wallPercent(b.index), 59.5);
 }

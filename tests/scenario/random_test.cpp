@@ -6,22 +6,11 @@
 // error, and when the storm is over everybody gets what was promised.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "fakes/seed.hpp"
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
 namespace {
-
-uint64_t seedOfRun() {
-  static const uint64_t seed = [] {
-    const char *given = std::getenv("QGPU_SEED");
-    const uint64_t s = given ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-    std::printf("QGPU_SEED=%llu\n", static_cast<unsigned long long>(s));
-    return s;
-  }();
-  return seed;
-}
 
 class Storm {
  public:
@@ -108,8 +97,8 @@ class Storm {
 class RandomStorm : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomStorm, LeavesEverythingInOrder) {
-  const uint64_t seed = seedOfRun() + static_cast<uint64_t>(GetParam());
-  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seedOfRun()));
+  const uint64_t seed = fakes::seed() + static_cast<uint64_t>(GetParam());
+  QGPU_TRACE_SEED();
   World world({.seed = seed});
   Storm storm(world, seed);
   for (int i = 0; i < 3; i++) storm.addTenant();
