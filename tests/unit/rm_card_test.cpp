@@ -106,6 +106,26 @@ class RmCardTest : public ::testing::Test {
     return false;
   }
 
+  // Asked a second later, and again of an executor that took too long: its late answer to what was
+  // asked before comes first.
+  std::vector<Sample> untilSamples(size_t count) {
+    for (int i = 0; i < 500; ++i) {
+      clock.advance(kSecondNs);
+      auto samples = card().samples();
+      if (samples.ok() && samples->size() >= count) return *samples;
+    }
+    return {};
+  }
+  template <class Predicate>
+  CardInfo untilInfo(Predicate reached) {
+    CardInfo now;
+    for (int i = 0; i < 500 && !reached(now); ++i) {
+      clock.advance(kSecondNs);
+      now = info();
+    }
+    return now;
+  }
+
   std::shared_ptr<spdlog::logger> former_log;
   fakes::TempFolder proc, run;
   fakes::FakeClock clock;
@@ -295,14 +315,12 @@ TEST_F(RmCardTest, CountersComeUpAndNoneTwice) {
     stats.source = QGPU_SOURCE_TRACE;
     executor().tenants[id] = stats;
   }
-  clock.advance(kSecondNs);
-  auto samples = card().samples();
-  ASSERT_TRUE(samples.ok());
-  ASSERT_EQ(samples->size(), 2u);
-  EXPECT_EQ((*samples)[0].tenant_id, id);
-  EXPECT_EQ((*samples)[0].run_ns, 5u);
-  EXPECT_EQ((*samples)[0].card_index, 3u);
-  EXPECT_FALSE((*samples)[1].tenant_id);
+  const auto samples = untilSamples(2);
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_EQ(samples[0].tenant_id, id);
+  EXPECT_EQ(samples[0].run_ns, 5u);
+  EXPECT_EQ(samples[0].card_index, 3u);
+  EXPECT_FALSE(samples[1].tenant_id);
   EXPECT_TRUE(card().samples()->empty());
   EXPECT_EQ(tenantOf("a").share_ppm, 666'667u);
 }
@@ -319,8 +337,8 @@ TEST_F(RmCardTest, StatusSaysWhatTheExecutorCounts) {
     stats.foreign_changes = 3;
     executor().tenants[77] = stats;
   }
-  clock.advance(kSecondNs);
-  const CardInfo now = info();
+  const CardInfo now =
+      untilInfo([](const CardInfo &info) { return info.executor && info.executor->processes; });
   ASSERT_TRUE(now.executor);
   EXPECT_EQ(now.executor->processes, 2u);
   EXPECT_EQ(now.executor->foreign_changes, 3u);

@@ -13,7 +13,6 @@ front_load
 check "qgpu loads" modprobe qgpu
 
 # What runs while time is measured is in memory: a read of the host's files makes guest time jump.
-PATH=$(copy_to_tmpfs "$(command -v sleep)" "$(command -v awk)" "$(command -v wc)" "$(command -v cut)"):$PATH
 
 declare -A pids
 start() { # NAME [SLICE_US]

@@ -13,7 +13,7 @@ source "$(dirname "$0")/../front-lib.sh"
 front_load
 [[ -x $front_bin/qgpu-exec ]] || { note "no qgpu-exec in $QGPU_PROGRAMS/bin"; exit 1; }
 # What runs while time is measured is in memory: a read of the host's files makes guest time jump.
-PATH=$front_bin:$(copy_to_tmpfs "$(command -v sleep)" "$(command -v awk)" "$(command -v grep)" "$(command -v cat)"):$PATH
+PATH=$front_bin:$PATH
 uuid=GPU-71677075-5349-4d54-8034-000000000000
 mkdir -p /run/d /run/qgpu /var/lib/qgpu
 config=/run/d/qgpud.toml
@@ -55,7 +55,11 @@ executor_stop() { # SIGNAL
 	kill "-$1" "$guard"
 	wait "$guard" 2>/dev/null || true
 }
-worker() { pgrep -P "$guard" | head -n 1; }
+worker() { # its process, from the guard's children
+	local child=""
+	read -r child _ <"/proc/$guard/task/$guard/children" || true
+	echo "$child"
+}
 status_has() { qgpuctl status --json >/run/d/status && grep -q -- "$1" /run/d/status; }
 is_ok() { status_has '"state": *"ok"'; }
 is_degraded() { status_has '"state": *"degraded"'; }
@@ -166,23 +170,26 @@ note "a ran ${ran[a]} %, b ${ran[b]} %"
 check "2:1 within 2 %" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.04
 check "together they get 97 %" is_within "$(calc "${ran[a]} + ${ran[b]}")" 100 3
 note "$(qgpuctl status)"
-gap_ns=$(qgpuctl status --json | grep -o '"gap_ns": *[0-9]*' | grep -o '[0-9]*$')
+executor_number() { qgpuctl status --json | grep -o "\"$1\": *[0-9]*" | grep -o '[0-9]*$'; }
+gap_ns=$(executor_number gap_ns)
 note "under control after $((gap_ns / 1000)) us"
-check "both were under control within 200 ms" test "$gap_ns" -gt 0 -a "$gap_ns" -lt 200000000
+check_equal "both are under control" "$(executor_number processes)" 2
+# 0: found before they ran anything.
+check "and were within 200 ms" test "$gap_ns" -lt 200000000
 # Slices are corrected by what was counted, by a tenth at most.
 check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.4
 
 # ---- qgpud dies, and comes back ----
-before=${ran[a]}
+# Against what was promised: what the measurement before had too much or too little, this one has to make good.
 daemon_stop KILL
 measure 3
 note "without qgpud a ran ${ran[a]} %"
-check "without qgpud no share moves by more than 1 pp" is_within "${ran[a]}" "$before" 1
+check "without qgpud no share moves by more than 1 pp" is_within "${ran[a]}" 66.3 1
 daemon_start
 check "qgpud is back" wait_until 20 is_ok
 measure 3
 note "with it again ${ran[a]} %"
-check "and no share has moved" is_within "${ran[a]}" "$before" 1
+check "and no share has moved" is_within "${ran[a]}" 66.3 1
 
 # ---- a ceiling (a fixed share is one), alone and in company ----
 reload fixed-share "guarantee = 30.0" "guarantee = 60.0"
