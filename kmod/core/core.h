@@ -292,6 +292,9 @@ enum core_place {
  * @var_us2: variance of what was sampled, in square microseconds
  * @had_work_ns, @work_from_ns: closed spans of having work, and where the open one began
  * @wait_shown_ns: wait as last shown, so that it never goes back
+ * @waiting, @wait_from_ns: not seen running since then, and had work whenever that was looked for
+ * @wait_throttled_ns: what was throttled up to then
+ * @wait_max_ns: the longest wait so far, the open one included
  * @throttled_ns, @throttled_from_ns: the same for having work without budget
  * @throttled: an open span
  * @sharing: entitled to a part of what the group runs: busy, not held, not out of budget
@@ -340,6 +343,8 @@ struct core_tenant {
 	u64 run_ns;
 	u64 edge_ns, var_us2;
 	u64 had_work_ns, work_from_ns, wait_shown_ns;
+	bool waiting;
+	u64 wait_from_ns, wait_throttled_ns, wait_max_ns;
 	u64 throttled_ns, throttled_from_ns;
 	bool throttled, sharing;
 	u64 slept_at_ns;

@@ -49,6 +49,7 @@ struct core_settings {
 struct core_counters {
 	u64 run_ns, run_err_ns; /* err: published bound of run_ns's error */
 	u64 wait_ns, throttled_ns;
+	u64 wait_max_ns; /* longest single wait, as the looks saw it */
 	u64 windows, preempts, overruns;
 	enum core_source source;
 };

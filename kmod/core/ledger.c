@@ -225,6 +225,74 @@ static void lose_work(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	core_budget_idle(core, tenant, now_ns);
 }
 
+/* Throttled up to the last look; work may have been found after it. */
+static u64 throttled_so_far(const struct core *core, const struct core_tenant *tenant)
+{
+	u64 ns = tenant->throttled_ns;
+
+	if (tenant->throttled && core->looked_ns > tenant->throttled_from_ns)
+		ns += core->looked_ns - tenant->throttled_from_ns;
+	return ns;
+}
+
+/* Nobody looked for long, as when the card did not answer. */
+static bool missed_looks(const struct core *core, u64 span_ns)
+{
+	return core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns;
+}
+
+static void wait_begins(const struct core *core, struct core_tenant *tenant, u64 from_ns)
+{
+	tenant->waiting = true;
+	tenant->wait_from_ns = from_ns;
+	tenant->wait_throttled_ns = throttled_so_far(core, tenant);
+}
+
+/*
+ * It waited up to @now_ns. What its ceiling keeps from it is no wait; budgets of windows on the
+ * clock are what is promised there, so that time is.
+ */
+static void wait_lasts(const struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	u64 wait_ns = now_ns > tenant->wait_from_ns ? now_ns - tenant->wait_from_ns : 0;
+	u64 kept_ns = 0;
+
+	if (!tenant->waiting)
+		return;
+	if (tenant->place != CORE_CLOCKED)
+		kept_ns = throttled_so_far(core, tenant) - tenant->wait_throttled_ns;
+	tenant->wait_max_ns = max(tenant->wait_max_ns, wait_ns - min(wait_ns, kept_ns));
+}
+
+/* A look found work of it, or none, while it was not running. */
+static void wait_observed(const struct core *core, struct core_tenant *tenant, u64 now_ns,
+			  bool was_quiet)
+{
+	if (!tenant->loud_count)
+		tenant->waiting = false;
+	else if (core->seen_tenant == tenant)
+		return;
+	else if (was_quiet || !tenant->waiting)
+		wait_begins(core, tenant, now_ns);
+	else
+		wait_lasts(core, tenant, now_ns);
+}
+
+/* Who ran at the last look and who runs now: the change was in the middle of @span_ns. */
+static void wait_seen(const struct core *core, struct core_tenant *now, u64 span_ns)
+{
+	u64 change_ns = core->looked_ns + (span_ns >> 1);
+
+	if (core->seen_tenant == now)
+		return;
+	if (core->seen_tenant && core->seen_tenant->loud_count)
+		wait_begins(core, core->seen_tenant, change_ns);
+	if (!now)
+		return;
+	wait_lasts(core, now, missed_looks(core, span_ns) ? core->looked_ns : change_ns);
+	now->waiting = false;
+}
+
 /* Does a plan depend on whether it is awake? In windows on the clock only beside others of its
  * tenant. */
 static bool plan_depends(const struct core *core, const struct core_tsg *tsg)
@@ -284,6 +352,7 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 	if (was_loud && !has_work)
 		tsg->quiet_from_ns = now_ns;
 	core_fit_observed(tenant, now_ns, tenant_was_quiet);
+	wait_observed(core, tenant, now_ns, tenant_was_quiet);
 	if (has_work) {
 		tsg->work_seen_ns = now_ns;
 		if (!tsg->awake)
@@ -308,6 +377,8 @@ static void drop_activity(struct core *core, struct core_tsg *tsg, u64 now_ns)
 		fall_asleep(core, tsg, now_ns);
 	tsg->tenant->loud_count -= tsg->loud;
 	tsg->loud = false;
+	if (!tsg->tenant->loud_count)
+		tsg->tenant->waiting = false;
 }
 
 /* The others' virtual times; @floor_lag_ns is what they are behind their shares with online busy.
@@ -416,9 +487,8 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 	core->visit_met = true;
 }
 
-/* Nobody looked for long, as when the card did not answer: what anybody ran then is a guess, and
- * nothing follows from it. */
-static void looks_missed(struct core *core, u64 span_ns)
+/* What anybody ran in a time in which nobody looked is a guess, and nothing follows from it. */
+static void looks_missed(struct core *core, u64 span_ns, u64 now_ns)
 {
 	struct core_tenant *tenant;
 	u32 i;
@@ -430,6 +500,8 @@ static void looks_missed(struct core *core, u64 span_ns)
 		add_error(tenant, span_ns, true);
 		tenant->due_broken = true;
 		core_fit_restart(core, tenant);
+		if (tenant->waiting)
+			wait_begins(core, tenant, now_ns);
 	}
 }
 
@@ -439,9 +511,12 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	u64 span_ns = now_ns > core->looked_ns ? now_ns - core->looked_ns : 0;
 	u64 half_ns = span_ns >> 1;
 
+	wait_seen(core, tenant, span_ns);
 	/* Work first: whoever is charged is busy. */
-	if (tenant)
+	if (tenant) {
 		core_work(core, tsg, now_ns, true);
+		tenant->waiting = false;
+	}
 	follow_visit(core, now_ns, seen, tsg);
 	core->window.idled |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
 	if (tenant && core_owns_window(core, tenant)) {
@@ -460,8 +535,8 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	charge(core, core->seen, core->seen_tenant, span_ns - half_ns, now_ns);
 	charge(core, seen, tenant, half_ns, now_ns);
 
-	if (core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns)
-		looks_missed(core, span_ns);
+	if (missed_looks(core, span_ns))
+		looks_missed(core, span_ns, now_ns);
 	if (seen != core->seen || tenant != core->seen_tenant) {
 		add_error(core->seen_tenant, span_ns, !core->seen_before);
 		add_error(tenant, span_ns, !core->seen_before);
@@ -612,19 +687,18 @@ void core_tsg_remove(struct core *core, struct core_tsg *tsg)
 void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
 			  struct core_counters *out)
 {
-	u64 work_ns = tenant->had_work_ns, throttled_ns = tenant->throttled_ns;
+	u64 work_ns = tenant->had_work_ns;
 
 	/* Work may have been found after the last look. */
 	if (core_tenant_busy(tenant) && core->looked_ns > tenant->work_from_ns)
 		work_ns += core->looked_ns - tenant->work_from_ns;
-	if (tenant->throttled && core->looked_ns > tenant->throttled_from_ns)
-		throttled_ns += core->looked_ns - tenant->throttled_from_ns;
 	if (work_ns > tenant->run_ns)
 		tenant->wait_shown_ns = max(tenant->wait_shown_ns, work_ns - tenant->run_ns);
 	out->run_ns = tenant->run_ns;
 	out->run_err_ns = tenant->edge_ns + core_ledger_chance_ns(tenant->var_us2);
 	out->wait_ns = tenant->wait_shown_ns;
-	out->throttled_ns = throttled_ns;
+	out->wait_max_ns = tenant->wait_max_ns;
+	out->throttled_ns = throttled_so_far(core, tenant);
 	out->windows = tenant->windows;
 	out->preempts = tenant->preempts;
 	out->overruns = tenant->overruns;
