@@ -74,6 +74,7 @@ struct TenantStatus {
   uint64_t window_ns = 0;  // budget a period, 0 = in rotation
   bool awake = false;
   uint32_t tsgs = 0;
+  std::optional<uint32_t> place;  // enum qgpu_place; absent: who drives the card does not say
 };
 
 struct TsgStatus {
@@ -140,6 +141,8 @@ struct Sample {
   uint64_t preempts = 0;
   uint64_t overruns = 0;
   uint64_t throttled_ns = 0;
+  uint64_t wait_max_ns = 0;
+  uint64_t hangs = 0;
 };
 
 // Kinds of events that only an executor tells, beyond enum qgpu_event.

@@ -39,6 +39,8 @@ std::vector<Sample> RmExecutor::samples() {
     sample.preempts = tenant.preempts;
     sample.overruns = tenant.overruns;
     sample.throttled_ns = tenant.throttled_ns;
+    sample.wait_max_ns = tenant.wait_max_ns;
+    sample.hangs = tenant.hangs;
     samples.push_back(sample);
   }
   common.source = head.source;
@@ -139,6 +141,7 @@ TenantStatus RmExecutor::statusOf(const std::string &name, const Tenant &tenant)
     status.tsgs = stats.tsgs;
   }
   return status;
+    status.place = stats.place;
 }
 
 CardSnapshot RmExecutor::snapshot() {

@@ -222,7 +222,8 @@ static int put_effective(struct sk_buff *skb, const struct qgpu_tenant *tenant)
 	    nla_put_u64_64bit(skb, QGPU_A_TENANT_SLICE_NS, view.slice_ns, QGPU_A_TENANT_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_TENANT_WINDOW_NS, view.window_ns, QGPU_A_TENANT_PAD) ||
 	    (view.awake && nla_put_flag(skb, QGPU_A_TENANT_AWAKE)) ||
-	    nla_put_u32(skb, QGPU_A_TENANT_TSGS, tenant->tsg_count))
+	    nla_put_u32(skb, QGPU_A_TENANT_TSGS, tenant->tsg_count) ||
+	    nla_put_u32(skb, QGPU_A_TENANT_PLACE, tenant->core.place))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -399,7 +400,10 @@ static int put_counters(struct sk_buff *skb, const struct core_counters *counter
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_PREEMPTS, counters->preempts, QGPU_A_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_OVERRUNS, counters->overruns, QGPU_A_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_THROTTLED_NS, counters->throttled_ns,
-			      QGPU_A_STATS_PAD))
+			      QGPU_A_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, QGPU_A_STATS_WAIT_MAX_NS, counters->wait_max_ns,
+			      QGPU_A_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, QGPU_A_STATS_HANGS, counters->hangs, QGPU_A_STATS_PAD))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x65786571, 1
+MAGIC, VERSION = 0x65786571, 2
 HELLO, HELLO_REPLY, PLAN, PLAN_REPLY, ADD, GONE, PROCESS_REPLY, STATS, STATS_REPLY, EVENT = range(1, 11)
 POLICIES = {"best-effort": 0, "equal-share": 1, "fixed-share": 2, "burst-share": 3}
 CLASSES = {"normal": 0, "online": 1, "offline": 2}
@@ -22,11 +22,12 @@ PLAN_HEAD = struct.Struct("<QQIIII")
 PLAN_TENANT = struct.Struct("<IIIIIIQQ")
 HELLO_BODY = struct.Struct("<48s64s32s32sQQQQQIIII")
 STATS_BODY = struct.Struct("<QQQQQQQQQQQIIII")
-TENANT = struct.Struct("<IIQQIIII10Q")
+TENANT = struct.Struct("<IIQQIIII12QII")
 OBJECT = struct.Struct("<iIIIIIQQQ")
 EVENT_BODY = struct.Struct("<IIiIIIQQ176s")
 TENANT_NAMES = ("id share_ppm slice_ns window_ns awake tsgs processes source run_ns run_err_ns wait_ns "
-                "throttled_ns windows preempts overruns visits gates foreign_changes").split()
+                "throttled_ns windows preempts overruns visits gates foreign_changes "
+                "wait_max_ns hangs place reserved").split()
 OBJECT_NAMES = "pid tenant_id tsg_id runlist channels gated slice_ns found_ns uncontrolled_ns".split()
 HEAD_NAMES = ("time_ns since_ns generation cycle_ns switch_ns idle_ns nobody_ns controls refused "
               "lost_records cpu_ns source card_state").split()

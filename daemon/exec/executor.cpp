@@ -322,6 +322,9 @@ Stats Executor::stats() {
 void Executor::stop() {
   enforcer_->putAllBack();
   unlink(gatesPath(options_.run_dir, options_.uuid).c_str());
+    t.wait_max_ns = counters.wait_max_ns;
+    t.hangs = counters.hangs;
+    t.place = tenant->core.place;
   store_->remove();
 }
 

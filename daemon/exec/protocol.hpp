@@ -19,7 +19,7 @@
 // newer one replaces the older. Without a connection it goes on with the last plan and processes.
 //
 // Shares are parts per million, times nanoseconds; time_ns and since_ns are CLOCK_MONOTONIC.
-// Numbers of policy, class, source and card state are those of <linux/qgpu.h>.
+// Numbers of policy, class, source, place and card state are those of <linux/qgpu.h>.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ namespace qgpu::exec {
 
 constexpr uint32_t kMagic = 0x65786571;  // "qexe"
 // Of the layouts in this file; both sides refuse any other.
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 constexpr uint32_t kMaxTenants = 256;
 constexpr uint32_t kMaxObjects = 1024;
 constexpr size_t kMaxPacket = 160 * 1024;  // SO_SNDBUF of both ends is set for it
@@ -155,6 +155,10 @@ struct TenantStats {
   uint64_t gates;            // times it was held
   uint64_t foreign_changes;  // values that somebody else had written, and were restored
 };
+  uint64_t wait_max_ns;      // longest single time from having work to running
+  uint64_t hangs;            // kernels that ran longer than hang_ns while others waited
+  uint32_t place;            // enum qgpu_place
+  uint32_t reserved;         // 0
 
 // One TSG under control.
 struct ObjectStats {
@@ -215,7 +219,7 @@ struct Event {
 static_assert(sizeof(Header) == 16 && sizeof(Status) == 184 && sizeof(HelloRequest) == 16);
 static_assert(sizeof(HelloReply) == 432 && sizeof(PlanTenant) == 40 && sizeof(PlanRequest) == 48);
 static_assert(sizeof(PlanReply) == 208 && sizeof(ProcessRequest) == 24);
-static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 120);
+static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 144);
 static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 304 && sizeof(Event) == 232);
 static_assert(sizeof(StatsReply) + kMaxTenants * sizeof(TenantStats) +
                   kMaxObjects * sizeof(ObjectStats) <=

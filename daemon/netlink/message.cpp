@@ -131,6 +131,8 @@ bool readTenantNest(std::span<const uint8_t> payload, TenantStatus &tenant) {
         return;
       case QGPU_A_TENANT_TSGS:
         return read(value, tenant.tsgs, sound);
+      case QGPU_A_TENANT_PLACE:
+        return read(value, tenant.place, sound);
     }
   });
   return formed && sound;
@@ -384,6 +386,10 @@ Result<Sample> readSample(const Incoming &incoming) {
           return read(value, sample.overruns, sound);
         case QGPU_A_STATS_THROTTLED_NS:
           return read(value, sample.throttled_ns, sound);
+        case QGPU_A_STATS_WAIT_MAX_NS:
+          return read(value, sample.wait_max_ns, sound);
+        case QGPU_A_STATS_HANGS:
+          return read(value, sample.hangs, sound);
       }
     });
     return formed && sound;

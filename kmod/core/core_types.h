@@ -51,6 +51,7 @@ struct core_counters {
 	u64 wait_ns, throttled_ns;
 	u64 wait_max_ns; /* longest single wait, as the looks saw it */
 	u64 windows, preempts, overruns;
+	u64 hangs; /* kernels that ran longer than hang_ns while others waited */
 	enum core_source source;
 };
 

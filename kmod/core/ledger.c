@@ -702,5 +702,6 @@ void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
 	out->windows = tenant->windows;
 	out->preempts = tenant->preempts;
 	out->overruns = tenant->overruns;
+	out->hangs = tenant->hangs;
 	out->source = tenant->source;
 }

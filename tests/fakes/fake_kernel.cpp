@@ -295,6 +295,7 @@ void putTenant(nl_msg *message, int type, const TenantStatus &tenant) {
   nla_put_u64(message, QGPU_A_TENANT_WINDOW_NS, tenant.window_ns);
   if (tenant.awake) nla_put_flag(message, QGPU_A_TENANT_AWAKE);
   nla_put_u32(message, QGPU_A_TENANT_TSGS, tenant.tsgs);
+  if (tenant.place) nla_put_u32(message, QGPU_A_TENANT_PLACE, *tenant.place);
   nla_nest_end(message, nest);
 }
 
@@ -307,6 +308,8 @@ void putSample(nl_msg *message, const Sample &sample) {
   nla_put_u64(message, QGPU_A_STATS_RUN_NS, sample.run_ns);
   nla_put_u64(message, QGPU_A_STATS_RUN_ERR_NS, sample.run_err_ns);
   nla_put_u32(message, QGPU_A_STATS_SOURCE, sample.source);
+  nla_put_u64(message, QGPU_A_STATS_WAIT_MAX_NS, sample.wait_max_ns);
+  nla_put_u64(message, QGPU_A_STATS_HANGS, sample.hangs);
   nla_nest_end(message, nest);
 }
 

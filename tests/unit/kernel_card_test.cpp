@@ -238,6 +238,8 @@ TEST_F(KernelCardTest, ReadsSamples) {
   sample.tenant_id = 5;
   sample.time_ns = 1000;
   sample.run_ns = 77;
+  sample.wait_max_ns = 78;
+  sample.hangs = 79;
   sample.source = QGPU_SOURCE_WINDOW;
   kernel.samples.push_back(sample);
   kernel.samples.push_back({});
@@ -246,6 +248,8 @@ TEST_F(KernelCardTest, ReadsSamples) {
   ASSERT_EQ(samples->size(), 2u);
   EXPECT_EQ(samples->at(0).tenant_id, 5u);
   EXPECT_EQ(samples->at(0).run_ns, 77u);
+  EXPECT_EQ(samples->at(0).wait_max_ns, 78u);
+  EXPECT_EQ(samples->at(0).hangs, 79u);
   EXPECT_EQ(samples->at(0).source, uint32_t{QGPU_SOURCE_WINDOW});
   EXPECT_FALSE(samples->at(1).tenant_id);
 }

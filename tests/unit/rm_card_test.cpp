@@ -312,6 +312,9 @@ TEST_F(RmCardTest, CountersComeUpAndNoneTwice) {
     stats.id = id;
     stats.share_ppm = 666'667;
     stats.run_ns = 5;
+    stats.wait_max_ns = 7;
+    stats.hangs = 1;
+    stats.place = QGPU_PLACE_CLOCKED;
     stats.source = QGPU_SOURCE_TRACE;
     executor().tenants[id] = stats;
   }
@@ -319,10 +322,13 @@ TEST_F(RmCardTest, CountersComeUpAndNoneTwice) {
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[0].tenant_id, id);
   EXPECT_EQ(samples[0].run_ns, 5u);
+  EXPECT_EQ(samples[0].wait_max_ns, 7u);
+  EXPECT_EQ(samples[0].hangs, 1u);
   EXPECT_EQ(samples[0].card_index, 3u);
   EXPECT_FALSE(samples[1].tenant_id);
   EXPECT_TRUE(card().samples()->empty());
   EXPECT_EQ(tenantOf("a").share_ppm, 666'667u);
+  EXPECT_EQ(tenantOf("a").place, uint32_t{QGPU_PLACE_CLOCKED});
 }
 
 TEST_F(RmCardTest, StatusSaysWhatTheExecutorCounts) {

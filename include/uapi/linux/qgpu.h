@@ -114,6 +114,14 @@ enum qgpu_source {
 	QGPU_SOURCE_INFERRED,	/* from slices alone */
 };
 
+/* How a tenant is scheduled. */
+enum qgpu_place {
+	QGPU_PLACE_ROTATES,	/* its slice comes once a rotation */
+	QGPU_PLACE_RANKED,	/* windows of its own, the one furthest behind next */
+	QGPU_PLACE_CLOCKED,	/* windows of its own, on the card's clock */
+	QGPU_PLACE_BESIDE,	/* online: admitted to the windows of all others */
+};
+
 enum qgpu_event {
 	QGPU_EVENT_UNSPEC,
 	QGPU_EVENT_CARD_ADDED,
@@ -193,6 +201,7 @@ enum qgpu_attr_tenant {
 	QGPU_A_TENANT_AWAKE,		/* flag */
 	QGPU_A_TENANT_TSGS,		/* u32 */
 	QGPU_A_TENANT_PAD,
+	QGPU_A_TENANT_PLACE,		/* u32 enum qgpu_place, by the plan in force */
 
 	__QGPU_A_TENANT_MAX,
 	QGPU_A_TENANT_MAX = __QGPU_A_TENANT_MAX - 1
@@ -278,6 +287,11 @@ enum qgpu_attr_stats {
 	QGPU_A_STATS_OVERRUNS,		/* u64 windows that ended late by more than the cost p */
 	QGPU_A_STATS_THROTTLED_NS,	/* u64 had work but its share was used up */
 	QGPU_A_STATS_PAD,
+	QGPU_A_STATS_WAIT_MAX_NS,	/* u64 longest single time from having work to running, as the
+					 * looks saw it: not what a ceiling keeps from it; where its
+					 * visits are shorter than 1 ms, some are missed */
+	QGPU_A_STATS_HANGS,		/* u64 kernels that ran longer than hang_ns while others
+					 * waited */
 
 	__QGPU_A_STATS_MAX,
 	QGPU_A_STATS_MAX = __QGPU_A_STATS_MAX - 1
