@@ -324,6 +324,7 @@ void RmExecutor::onStats(std::span<const std::byte> packet) {
   stats_ = std::move(*stats);
   stats_ns_ = clock_.nowNs();
   hello_.card_state = stats_.head.card_state;
+  if (!hello_.status.error) hello_.status = stats_.head.status;
 }
 
 void RmExecutor::refreshStats(uint64_t wait_ns) {
@@ -342,6 +343,7 @@ void RmExecutor::onEvent(std::span<const std::byte> packet, std::vector<CardEven
   if (event->kind == exec::EventKind::kCardState) {
     hello_.card_state = event->card_state;
     std::memcpy(hello_.status.sentence, event->sentence, sizeof(hello_.status.sentence));
+    hello_.status.tenant_id = event->tenant_id;
     return;  // publishState() tells
   }
   CardEvent out;
@@ -356,7 +358,8 @@ void RmExecutor::onEvent(std::span<const std::byte> packet, std::vector<CardEven
   out.reason = event->sentence;
   if (event->kind != exec::EventKind::kProcessControlled &&
       event->kind != exec::EventKind::kProcessGone)
-    spdlog::warn("card {}: {} {}", card_.uuid, eventName(out.kind), out.reason);
+    spdlog::warn("card {}: {}{} {}", card_.uuid, eventName(out.kind),
+                 out.tenant_name.empty() ? "" : " of tenant " + out.tenant_name + ":", out.reason);
   events.push_back(std::move(out));
 }
 

@@ -80,6 +80,8 @@ std::optional<Error> RmExecutor::trouble() const {
   if (isSettling()) return Error{EAGAIN, "the executor is being told the plan", card_.uuid};
   if (hello_.card_state != QGPU_CARD_OK) {
     std::string sentence = std::string(hello_.status.sentence);
+    if (const std::string tenant = nameOf(hello_.status.tenant_id); !tenant.empty())
+      sentence = "tenant " + tenant + ": " + sentence;
     return Error{EIO, sentence.empty() ? "the executor says so" : sentence, card_.uuid};
   }
   return std::nullopt;

@@ -29,7 +29,22 @@ void Account::know(uint32_t pid, core_tsg *tsg) {
 
 uint64_t Account::strangerSinceNs(uint32_t pid) const {
   const auto it = strangers_.find(pid);
-  return it == strangers_.end() ? 0 : it->second;
+  return it == strangers_.end() ? 0 : it->second.first_ns;
+}
+
+bool Account::strangerRuns(uint32_t pid, uint64_t after_ns) const {
+  const auto it = strangers_.find(pid);
+  return it != strangers_.end() && (it->second.last_ns > after_ns || (on_ && pid_ == pid));
+}
+
+// The one that has not run for longest makes room.
+void Account::noteStranger(uint32_t pid, uint64_t at_ns) {
+  const auto [it, is_new] = strangers_.try_emplace(pid, Stranger{at_ns, at_ns});
+  it->second.last_ns = at_ns;
+  if (!is_new || strangers_.size() <= kStrangersMax) return;
+  strangers_.erase(std::min_element(
+      strangers_.begin(), strangers_.end(),
+      [](const auto &a, const auto &b) { return a.second.last_ns < b.second.last_ns; }));
 }
 
 void Account::forget(uint32_t pid) {
@@ -135,8 +150,8 @@ void Account::start(const Switch &record) {
   if (Visitor *visitor = current()) {
     visitor->visits++;
     visitor->last_start_ns = record.time_ns;
-  } else if (strangers_.size() < kStrangersMax) {
-    strangers_.emplace(pid_, record.time_ns);
+  } else {
+    noteStranger(pid_, record.time_ns);
   }
 }
 

@@ -60,6 +60,8 @@ class Account {
   Visitor *visitor(uint32_t pid);
   // When somebody who is not known first ran; 0 = was not seen.
   uint64_t strangerSinceNs(uint32_t pid) const;
+  // Whether that goes on: it got the engine after this instant, or has it.
+  bool strangerRuns(uint32_t pid, uint64_t after_ns) const;
 
   // Records in the trace's order.
   void take(std::span<const Switch> records);
@@ -77,7 +79,12 @@ class Account {
   uint64_t chargedNs() const { return core_.looked_ns; }
 
  private:
+  struct Stranger {
+    uint64_t first_ns, last_ns;  // STARTs
+  };
+
   void start(const Switch &record);
+  void noteStranger(uint32_t pid, uint64_t at_ns);
   void end(const Switch &record);
   void begin(uint64_t at_ns);
   void look(uint64_t at_ns, core_seen seen);
@@ -90,7 +97,7 @@ class Account {
   core &core_;
   CardParams params_;
   std::map<uint32_t, Visitor> visitors_;
-  std::map<uint32_t, uint64_t> strangers_;  // pid -> first START
+  std::map<uint32_t, Stranger> strangers_;  // by pid
   bool on_ = false;                         // START seen, END not yet
   bool begun_ = false;                      // the visit is charged from its first instruction on
   bool idle_ = false;                       // the holder has no work

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "rm_abi.hpp"
 
@@ -99,7 +100,7 @@ Result<void> Executor::init() {
                value, kind == EventKind::kControlRefused ? static_cast<uint32_t>(value) : 0);
       });
   store_ = std::make_unique<Store>(storePath(options_.run_dir, options_.uuid));
-  since_ns_ = monotonicNs();
+  since_ns_ = options_.now_ns();
   client_ticks_ = ticksNow();
   adopt();
   return {};
@@ -140,14 +141,41 @@ void Executor::save() {
 
 uint64_t Executor::cardNs() const {
   const uint64_t ns = own_->timeNs();
-  return ns ? ns : monotonicNs();
+  return ns ? ns : options_.now_ns();
+}
+
+// Why not everything is enforced, and of whom; an empty sentence when it is.
+Status Executor::shortfall() const {
+  Status out = makeStatus(nullptr);
+  size_t blind = 0;
+  std::string sentence = degraded_;
+  for (const auto &[id, managed] : processes_) {
+    if (managed.process->state() != Process::State::kBlind || managed.tenant_id == kNoTenant)
+      continue;
+    if (sentence.empty()) {
+      sentence = managed.process->why();
+      out.tenant_id = managed.tenant_id;
+    }
+    blind++;
+  }
+  if (blind > 1) sentence += "; " + std::to_string(blind) + " such processes";
+  setText(out.sentence, sentence);
+  return out;
+}
+
+// Tells when it has changed.
+void Executor::reportStatus() {
+  const Status now = shortfall();
+  if (!std::strcmp(now.sentence, told_status_.sentence) && now.tenant_id == told_status_.tenant_id)
+    return;
+  told_status_ = now;
+  report(EventKind::kCardState, now.tenant_id, 0, now.sentence);
 }
 
 HelloReply Executor::hello() const {
   HelloReply out{};
   out.header = makeHeader(Type::kHelloReply, sizeof(out), 0);
-  out.status = makeStatus(nullptr);
-  setText(out.status.sentence, degraded_);
+  out.status = shortfall();
   setText(out.uuid, options_.uuid);
   setText(out.name, options_.name);
   setText(out.driver, options_.driver);
@@ -157,7 +185,7 @@ HelloReply Executor::hello() const {
   out.switch_ns = options_.params.switch_ns;
   out.slice_min_ns = options_.params.slice_min_ns;
   out.slice_max_ns = options_.params.slice_max_ns;
-  out.card_state = degraded_.empty() ? QGPU_CARD_OK : QGPU_CARD_DEGRADED;
+  out.card_state = out.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
   out.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
   out.processes = static_cast<uint32_t>(processes_.size());
   out.worker_restarts = options_.worker_restarts;
@@ -196,7 +224,7 @@ Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
   } else {
     // Clients of one that started after ours was made have higher handles.
     const uint32_t floor = id->start_ticks > client_ticks_ ? own_->client() : rm::kClientBase;
-    processes_[*id] = {std::make_unique<Process>(*own_, pid, pidfd, floor, monotonicNs()),
+    processes_[*id] = {std::make_unique<Process>(*own_, pid, pidfd, floor, options_.now_ns()),
                        tenant_id};
   }
   save();
@@ -224,8 +252,8 @@ void Executor::report(EventKind kind, uint32_t tenant_id, pid_t pid, const std::
   event.tenant_id = tenant_id;
   event.pid = pid;
   event.rm_status = status;
-  event.card_state = degraded_.empty() ? QGPU_CARD_OK : QGPU_CARD_DEGRADED;
-  event.time_ns = monotonicNs();
+  event.card_state = shortfall().sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
+  event.time_ns = options_.now_ns();
   event.value_ns = value;
   setText(event.sentence, sentence);
   if (events_.size() >= kEventsMax) events_.pop_front();
@@ -260,8 +288,8 @@ Stats Executor::stats() {
   Stats out{};
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  out.head.status = makeStatus(nullptr);
-  out.head.time_ns = monotonicNs();
+  out.head.status = shortfall();
+  out.head.time_ns = options_.now_ns();
   out.head.since_ns = since_ns_;
   out.head.generation = roster_->plan().generation;
   out.head.cycle_ns = core_.cycle_ns;
@@ -275,7 +303,7 @@ Stats Executor::stats() {
       static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
       static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
   out.head.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
-  out.head.card_state = degraded_.empty() ? QGPU_CARD_OK : QGPU_CARD_DEGRADED;
+  out.head.card_state = out.head.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
   std::map<uint32_t, TenantStats> tenants;
   for (const auto &[id, tenant] : roster_->tenants()) {
     TenantStats t{};

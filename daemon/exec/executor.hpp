@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -34,6 +35,7 @@ struct ExecutorOptions {
   CardParams params;
   uint32_t worker_restarts = 0;
   uint64_t seed = 1;  // of what is done at random instants
+  std::function<uint64_t()> now_ns = monotonicNs;
 };
 
 class Executor {
@@ -62,6 +64,7 @@ class Executor {
   struct Managed {
     std::unique_ptr<Process> process;
     uint32_t tenant_id;
+    bool told_blind = false;
   };
 
   Executor(std::unique_ptr<RmClient> own, const ExecutorOptions &options);
@@ -69,10 +72,14 @@ class Executor {
   void adopt();
   void save();
   uint64_t cardNs() const;
+  Status shortfall() const;
+  void reportStatus();
 
   void turnProcesses(uint64_t now_ns);
   void updateObjects(const ProcessId &id, Managed &managed);
   void reportControlled(const ProcessId &id, const Managed &managed);
+  void reportBlind(const ProcessId &id, Managed &managed);
+  void noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns);
   void release(const ProcessId &id, Managed &managed);
   void turnTrace(uint64_t now_ns);
   void infer(uint64_t now_ns);
@@ -115,7 +122,8 @@ class Executor {
   uint64_t probed_window_ns_ = 0;
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
   std::minstd_rand random_;
-  std::string degraded_;
+  std::string degraded_;  // why less is enforced than could be, for as long as this lives
+  Status told_status_{};
 };
 
 }  // namespace qgpu::exec

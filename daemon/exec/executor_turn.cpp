@@ -20,6 +20,8 @@ constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs 
 constexpr uint64_t kWindowNs = 50 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
+// Who uses the card for so long and is not found is not going to be.
+constexpr uint64_t kUnseenNs = 1000 * kMs;
 // Between two probes of a holder that is alone: with work a probe costs it 0.2 ms, without nothing.
 constexpr uint64_t kProbeBusyNs = 400 * kMs, kProbeIdleNs = 100 * kMs, kProbeSoonNs = 20 * kMs;
 // While others are stopped, doubled at each answer that it works.
@@ -96,6 +98,24 @@ void Executor::reportControlled(const ProcessId &id, const Managed &managed) {
   report(EventKind::kProcessControlled, managed.tenant_id, id.pid, "", gap_ns);
 }
 
+void Executor::reportBlind(const ProcessId &id, Managed &managed) {
+  if (managed.told_blind) return;
+  managed.told_blind = true;
+  report(EventKind::kProcessBlind, managed.tenant_id, id.pid, managed.process->why());
+}
+
+// The trace has it, and there is nothing to control it by.
+void Executor::noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns) {
+  if (managed.process->state() != Process::State::kLooking) return;
+  const auto pid = static_cast<uint32_t>(id.pid);
+  const uint64_t since_ns = account_->strangerSinceNs(pid), card_ns = cardNs();
+  if (!since_ns || card_ns < since_ns + kUnseenNs) return;
+  if (now_ns < managed.process->namedNs() + kUnseenNs) return;
+  if (!account_->strangerRuns(pid, card_ns - kUnseenNs / 4)) return;
+  managed.process->runsUnseen();
+  reportBlind(id, managed);
+}
+
 void Executor::release(const ProcessId &id, Managed &managed) {
   const auto pid = static_cast<uint32_t>(id.pid);
   const Visitor *visitor = account_->visitor(pid);
@@ -120,9 +140,10 @@ void Executor::turnProcesses(uint64_t now_ns) {
       gone.push_back(id);
       continue;
     }
+    if (look_ended) noteUnseen(id, managed, now_ns);
     if (!changed) continue;
     if (process.state() == Process::State::kBlind) {
-      report(EventKind::kProcessBlind, managed.tenant_id, id.pid, process.why());
+      reportBlind(id, managed);
     } else if (process.state() == Process::State::kControlled) {
       updateObjects(id, managed);
       if (before != Process::State::kControlled) reportControlled(id, managed);
@@ -134,6 +155,7 @@ void Executor::turnProcesses(uint64_t now_ns) {
     processes_.erase(id);
   }
   if (!gone.empty()) save();
+  reportStatus();
 }
 
 void Executor::turnTrace(uint64_t now_ns) {
@@ -317,7 +339,7 @@ void Executor::turnReadBack(uint64_t now_ns) {
   for (auto &[id, managed] : processes_) {
     const bool was_controlled = managed.process->state() == Process::State::kControlled;
     if (std::find(gone.begin(), gone.end(), id) != gone.end())
-      managed.process->lookAgain(monotonicNs());
+      managed.process->lookAgain(options_.now_ns());
     if (was_controlled && !managed.process->stillThere()) release(id, managed);
   }
 }
@@ -347,7 +369,7 @@ void Executor::fitCycle() {
 }
 
 uint64_t Executor::turn() {
-  turnProcesses(monotonicNs());
+  turnProcesses(options_.now_ns());
   turnTrace(cardNs());
   if (trace_ && roster_->enforcing()) {
     probeHolder(cardNs());
@@ -367,7 +389,7 @@ uint64_t Executor::turn() {
       awake() >= 2 || core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();
   wait = std::min(wait, close ? kBusyTurnMaxNs : kTurnMaxNs);
   if (ask_at_ns_ > now_ns) wait = std::min(wait, ask_at_ns_ - now_ns);
-  const uint64_t mono_ns = monotonicNs();
+  const uint64_t mono_ns = options_.now_ns();
   for (const auto &[id, managed] : processes_) {
     const uint64_t step = managed.process->nextStepNs();
     wait = std::min(wait, step > mono_ns ? step - mono_ns : 0);

@@ -35,6 +35,12 @@ Result<ProcessId> processId(pid_t pid, const std::string &proc) {
   return ProcessId{pid, std::strtoull(field.c_str(), nullptr, 10)};
 }
 
+std::string processName(pid_t pid, const std::string &proc) {
+  std::ifstream file(proc + "/" + std::to_string(pid) + "/comm");
+  std::string name;
+  return std::getline(file, name) ? name : "?";
+}
+
 uint64_t ticksNow() {
   timespec t{};
   clock_gettime(CLOCK_BOOTTIME, &t);

@@ -20,6 +20,8 @@ struct ProcessId {
 
 // ESRCH when there is no such process.
 Result<ProcessId> processId(pid_t pid, const std::string &proc = "/proc");
+// As the kernel has it; "?" when it has ended.
+std::string processName(pid_t pid, const std::string &proc = "/proc");
 // Now, as a start time.
 uint64_t ticksNow();
 // The pid that a pidfd names; ESRCH when it has ended.

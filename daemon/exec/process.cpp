@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "proc.hpp"
 #include "rm_abi.hpp"
 
 namespace qgpu::exec {
@@ -20,6 +21,8 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kGuessesMax = 0x4000;
 // From step to step while nothing is known: soon, then patiently.
 constexpr uint64_t kEagerNs = 20 * kMs, kPatientNs = 200 * kMs;
+// Of one that could not be looked at.
+constexpr uint64_t kBlindNs = 2000 * kMs;
 constexpr unsigned kEagerSteps = 100;
 // After TSGs are known: once they are all there, and for those of a later context.
 constexpr uint64_t kAgainNs[] = {20 * kMs, 100 * kMs, 500 * kMs, 2000 * kMs, 8000 * kMs};
@@ -78,14 +81,26 @@ bool Process::stillThere() {
   return false;
 }
 
+void Process::goBlind(const std::string &sentence) {
+  state_ = State::kBlind;
+  why_ = "process " + std::to_string(pid_) + " (" + processName(pid_) +
+         ") runs uncontrolled: " + sentence;
+}
+
+void Process::runsUnseen() {
+  if (state_ != State::kLooking) return;
+  unseen_ = true;
+  goBlind(nodes_.empty() ? "it uses the card, and none of its descriptors is /dev/nvidiactl "
+                           "(does a sandbox keep it elsewhere?)"
+                         : "it uses the card, and no TSG of it is found on its /dev/nvidiactl");
+}
+
 // Duplicates of descriptors that are not known yet.
 bool Process::lookForNodes() {
   const auto theirs = own_.io().controlDescriptors(pid_);
   if (!theirs) {
-    if (theirs.error().err != ENOENT && theirs.error().err != ESRCH) {
-      state_ = State::kBlind;
-      why_ = theirs.error().sentence;
-    }
+    if (theirs.error().err != ENOENT && theirs.error().err != ESRCH)
+      goBlind(theirs.error().sentence);
     return false;
   }
   for (const int fd : *theirs) {
@@ -94,8 +109,7 @@ bool Process::lookForNodes() {
     const auto ours = own_.io().duplicate(pidfd_, fd);
     if (!ours) {
       if (ours.error().err != EPERM) continue;  // gone meanwhile
-      state_ = State::kBlind;
-      why_ = ours.error().sentence;
+      goBlind(ours.error().sentence);
       return false;
     }
     if (own_.io().isControlNode(*ours))
@@ -103,6 +117,7 @@ bool Process::lookForNodes() {
     else
       own_.io().close(*ours);
   }
+  if (state_ == State::kBlind && !unseen_) state_ = State::kLooking;
   return !nodes_.empty();
 }
 
@@ -124,6 +139,7 @@ bool Process::take(const Node &node, uint32_t client, const ObjectScan &scan, ui
   closeNodes(node.ours);
   if (state_ != State::kControlled) {
     state_ = State::kControlled;
+    unseen_ = false;
     controlled_ns_ = now_ns;
     steps_ = 0;
   }
@@ -144,23 +160,22 @@ bool Process::lookForObjects(uint64_t now_ns) {
 }
 
 bool Process::step(uint64_t now_ns) {
-  if (now_ns < next_step_ns_ || state_ == State::kBlind || state_ == State::kEnded) return false;
+  if (now_ns < next_step_ns_ || state_ == State::kEnded) return false;
   if (own_.io().ended(pidfd_)) {
     end();
     return true;
   }
+  const State before = state_;
   bool changed = false;
   if (state_ == State::kControlled || lookForNodes()) changed = lookForObjects(now_ns);
-  if (state_ == State::kBlind) {
-    next_step_ns_ = UINT64_MAX;
-    return true;
-  }
-  if (state_ == State::kControlled)
+  if (state_ == State::kBlind)
+    next_step_ns_ = now_ns + kBlindNs;
+  else if (state_ == State::kControlled)
     next_step_ns_ = steps_ < std::size(kAgainNs) ? now_ns + kAgainNs[steps_] : UINT64_MAX;
   else
     next_step_ns_ = now_ns + (steps_ < kEagerSteps ? kEagerNs : kPatientNs);
   steps_++;
-  return changed;
+  return changed || state_ != before;
 }
 
 }  // namespace qgpu::exec

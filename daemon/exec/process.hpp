@@ -21,7 +21,7 @@ class Process {
   enum class State {
     kLooking,     // no TSG yet: steps are due
     kControlled,  // TSGs are known
-    kBlind,       // cannot be controlled; why() says why
+    kBlind,       // cannot be controlled, and is looked at now and then; why() says why
     kEnded,
   };
 
@@ -38,6 +38,8 @@ class Process {
   void lookAgain(uint64_t now_ns) {
     if (state_ == State::kControlled) next_step_ns_ = now_ns;
   }
+  // The trace says that it runs on the card, and nothing of it was found for long enough.
+  void runsUnseen();
   // False when it has ended, or has no longer the descriptor that was duplicated: then the
   // duplicate is closed and, if it lives, it is looked at as if it were new.
   bool stillThere();
@@ -61,6 +63,7 @@ class Process {
   };
 
   bool lookForNodes();
+  void goBlind(const std::string &sentence);
   void scanClients(Node &node);
   bool lookForObjects(uint64_t now_ns);
   bool take(const Node &node, uint32_t client, const ObjectScan &scan, uint64_t now_ns);
@@ -73,6 +76,7 @@ class Process {
   uint32_t floor_;
   State state_ = State::kLooking;
   std::string why_;
+  bool unseen_ = false;  // blind because nothing is found, not because it is forbidden to look
   std::vector<Node> nodes_;
   std::vector<Tsg> tsgs_;
   Foreign foreign_;

@@ -62,7 +62,8 @@ struct Header {
   uint32_t serial;  // the requester's; the reply has the same; 0 in events
 };
 
-// 0, or errno with the sentence and, where one is guilty, the tenant.
+// 0, or errno with the sentence and, where one is guilty, the tenant. In HelloReply and StatsReply
+// also with 0: why not everything is enforced, as card_state says, and of whom.
 struct Status {
   int32_t error;       // positive errno
   uint32_t tenant_id;  // kNoTenant

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -24,6 +25,17 @@ namespace {
 
 Error failed(int err, const std::string &what, const std::string &item) {
   return {err, what + ": " + std::strerror(err), item};
+}
+
+// What another process has is not to be looked at: says what is missing for that.
+Error forbidden(int err, const std::string &what, const std::string &item) {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3]{};
+  Error out = failed(err, what, item);
+  if (err != EACCES && err != EPERM) return out;
+  if (syscall(SYS_capget, &head, caps) == 0 && !(caps[0].effective & 1u << CAP_SYS_PTRACE))
+    out.sentence += " (qgpu-exec lacks CAP_SYS_PTRACE)";
+  return out;
 }
 
 bool isControl(const struct stat &s) {
@@ -63,21 +75,27 @@ bool DeviceIo::isControlNode(int fd) {
 Result<std::vector<int>> DeviceIo::controlDescriptors(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
   DIR *dir = opendir(folder.c_str());
-  if (!dir) return failed(errno, "cannot look at the descriptors of process", std::to_string(pid));
+  if (!dir) return forbidden(errno, "its descriptors cannot be looked at", std::to_string(pid));
   std::vector<int> out;
+  int refused = 0;
   while (const dirent *entry = readdir(dir)) {
     struct stat s;
-    if (fstatat(dirfd(dir), entry->d_name, &s, 0) == 0 && isControl(s))
+    if (fstatat(dirfd(dir), entry->d_name, &s, 0) != 0)
+      // The listing may be had where what is in it may not.
+      refused = errno == EACCES || errno == EPERM ? errno : refused;
+    else if (isControl(s))
       out.push_back(std::atoi(entry->d_name));
   }
   closedir(dir);
+  if (refused && out.empty())
+    return forbidden(refused, "its descriptors cannot be looked at", std::to_string(pid));
   std::sort(out.begin(), out.end());
   return out;
 }
 
 Result<int> DeviceIo::duplicate(int pidfd, int fd) {
   const long copy = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-  if (copy < 0) return failed(errno, "cannot duplicate a descriptor of the process", {});
+  if (copy < 0) return forbidden(errno, "its descriptor cannot be duplicated", {});
   return static_cast<int>(copy);
 }
 

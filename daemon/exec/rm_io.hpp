@@ -27,7 +27,8 @@ class RmIo {
 
   // Is it the driver's control node (character device 195:255)?
   virtual bool isControlNode(int fd) = 0;
-  // Numbers of the process's descriptors that are control nodes, ascending. ESRCH, EACCES.
+  // Numbers of the process's descriptors that are control nodes, ascending. ENOENT or ESRCH: it
+  // has ended; EACCES: they may not be looked at.
   virtual Result<std::vector<int>> controlDescriptors(pid_t pid) = 0;
   // pidfd_getfd: a duplicate of another process's descriptor.
   virtual Result<int> duplicate(int pidfd, int fd) = 0;

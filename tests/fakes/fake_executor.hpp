@@ -66,6 +66,7 @@ class FakeExecutor {
   std::map<uint32_t, exec::TenantStats> tenants;  // what StatsReply says
   uint64_t generation = 0;
   uint32_t card_state = QGPU_CARD_OK;
+  exec::Status shortfall = exec::makeStatus(nullptr);  // why card_state is not OK
   std::optional<Error> refuse_plan, refuse_hello;
   bool silent = false;                  // reads, does not answer
   std::vector<std::byte> send_instead;  // once, for the next request
@@ -177,6 +178,7 @@ class FakeExecutor {
         stats.head.since_ns = 1;
         stats.head.generation = generation;
         stats.head.card_state = card_state;
+        stats.head.status = shortfall;
         for (const auto &[id, tenant] : tenants) stats.tenants.push_back(tenant);
         return send(exec::encode(std::move(stats)));
       }

@@ -254,6 +254,7 @@ Result<void *> FakeRm::map(int fd, size_t, bool) {
 }
 
 Result<std::vector<int>> FakeRm::controlDescriptors(pid_t pid) {
+  if (!permit_looks) return Error{EACCES, "its descriptors cannot be looked at", {}};
   std::vector<int> out;
   for (const auto &[handle, client] : clients_)
     if (client.pid == pid && client.theirs >= 0) out.push_back(client.theirs);

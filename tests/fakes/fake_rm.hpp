@@ -56,7 +56,7 @@ class FakeRm final : public exec::RmIo {
   // A control that fails, with the driver's status; 0 = works.
   std::map<uint32_t, uint32_t> refuse;
   uint32_t status_of_trace = 0;
-  bool permit_duplicates = true;
+  bool permit_duplicates = true, permit_looks = true;
   // A class of doorbell page that the card has.
   uint32_t usermode_class = 0xc661;
   unsigned alloc_status_at = 28;

@@ -43,6 +43,7 @@ struct Bed {
     options.run_dir = folder.path();
     options.worker_restarts = restarts;
     options.seed = fakes::seed();
+    options.now_ns = [this] { return io.nowNs(); };
     auto made = Executor::create(std::move(*own), options);
     ASSERT_TRUE(made) << made.error().text();
     executor = std::move(*made);
@@ -58,11 +59,12 @@ struct Bed {
     return executor->setPlan(plan, guilty);
   }
 
-  // A process of this tenant that does this work; its number for tsg().
-  size_t add(uint32_t tenant, fakes::FakeWork work) {
+  // A process of this tenant that does this work; its number for tsg(). Its control node has this
+  // number there; -1: is not to be seen.
+  size_t add(uint32_t tenant, fakes::FakeWork work, int control_fd = 5) {
     children.push_back(std::make_unique<fakes::Child>());
     fakes::Child &child = *children.back();
-    fakes::FakeTsg &tsg = io.addProcess(child.pid());
+    fakes::FakeTsg &tsg = io.addProcess(child.pid(), 8, control_fd);
     tsg.work = work;
     tsg.left_ns = work.kernel_ns;
     EXPECT_TRUE(executor->addProcess(child.pid(), child.pidfd(), tenant));
@@ -78,6 +80,12 @@ struct Bed {
       events.insert(events.end(), fresh.begin(), fresh.end());
       io.advance(std::min(wait, end - std::min(end, io.nowNs())));
     }
+  }
+  std::string lastSentence(EventKind kind) const {
+    std::string out;
+    for (const Event &event : events)
+      if (event.kind == kind) out = event.sentence;
+    return out;
   }
   size_t count(EventKind kind) const {
     size_t n = 0;

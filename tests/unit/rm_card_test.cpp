@@ -374,6 +374,37 @@ TEST_F(RmCardTest, EventsHaveTheTenantsName) {
   EXPECT_EQ(events.back().reason, "0xa06c0103 says 0x1b");
 }
 
+TEST_F(RmCardTest, WhoIsNotUnderControlIsShownWithItsTenantUntilItIs) {
+  executor();
+  ASSERT_TRUE(card().apply(twoToOne()).ok());
+  ASSERT_TRUE(untilState(QGPU_CARD_OK));
+  const uint32_t id = tenantOf("b").id;
+  exec::Event event{};
+  event.header = exec::makeHeader(exec::Type::kEvent, sizeof(event), 0);
+  event.kind = exec::EventKind::kCardState;
+  event.tenant_id = id;
+  event.card_state = QGPU_CARD_DEGRADED;
+  exec::setText(event.sentence, "process 42 runs uncontrolled");
+  {
+    auto guard = executor().lock();
+    executor().card_state = QGPU_CARD_DEGRADED;
+    executor().shortfall.tenant_id = id;
+    exec::setText(executor().shortfall.sentence, event.sentence);
+    executor().emit(event);
+  }
+  ASSERT_TRUE(untilState(QGPU_CARD_DEGRADED));
+  EXPECT_EQ(info().reason, "tenant b: process 42 runs uncontrolled");
+  clock.advance(kSecondNs);
+  EXPECT_EQ(info().reason, "tenant b: process 42 runs uncontrolled");
+  {
+    auto guard = executor().lock();
+    executor().card_state = QGPU_CARD_OK;
+    executor().shortfall = exec::makeStatus(nullptr);
+  }
+  EXPECT_TRUE(untilState(QGPU_CARD_OK));
+  EXPECT_EQ(info().reason, "");
+}
+
 TEST_F(RmCardTest, WhatAnExecutorSaysOfItselfIsShown) {
   executor().refuse_hello = Error{ENOTSUP, "driver 999.1 is not known", ""};
   EXPECT_EQ(info().state, uint32_t{QGPU_CARD_DEGRADED});

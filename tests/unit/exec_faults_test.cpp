@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+// What the executor does when something is kept from it: processes that it may not or cannot see.
+#include <cerrno>
+
+#include "daemon/exec/rm_abi.hpp"
+#include "unit/exec_bed.hpp"
+
+namespace qgpu::exec {
+namespace {
+
+TEST(ExecutorFaults, WhoMayNotBeLookedAtIsToldOfOnceAndShown) {
+  QGPU_TRACE_SEED();
+  for (const bool looks : {false, true}) {
+    Bed bed;
+    bed.io.permit_looks = looks;
+    bed.io.permit_duplicates = false;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+    const size_t a = bed.add(1, queued());
+    bed.run(10 * kSecond);
+    EXPECT_EQ(bed.count(EventKind::kProcessBlind), 1u);
+    const std::string why = bed.lastSentence(EventKind::kProcessBlind);
+    EXPECT_NE(why.find("process " + std::to_string(bed.children[a]->pid())), std::string::npos)
+        << why;
+    const Stats stats = bed.executor->stats();
+    EXPECT_EQ(stats.head.card_state, uint32_t{QGPU_CARD_DEGRADED});
+    EXPECT_EQ(stats.head.status.tenant_id, 1u);
+    EXPECT_EQ(std::string(stats.head.status.sentence), why);
+    EXPECT_EQ(bed.lastSentence(EventKind::kCardState), why);
+    EXPECT_EQ(bed.executor->hello().card_state, uint32_t{QGPU_CARD_DEGRADED});
+
+    bed.io.permit_looks = bed.io.permit_duplicates = true;
+    bed.run(3 * kSecond);
+    EXPECT_EQ(bed.count(EventKind::kProcessControlled), 1u);
+    EXPECT_EQ(bed.executor->stats().head.card_state, uint32_t{QGPU_CARD_OK});
+    EXPECT_EQ(bed.lastSentence(EventKind::kCardState), "");
+  }
+}
+
+TEST(ExecutorFaults, WhoUsesTheCardWithoutADescriptorIsToldOf) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t hidden = bed.add(1, queued(), -1);
+  bed.add(2, queued());
+  bed.add(2, {}, -1);  // has nothing to do with the card
+  bed.run(800 * kMilli);
+  EXPECT_EQ(bed.count(EventKind::kProcessBlind), 0u);
+  bed.run(10 * kSecond);
+  EXPECT_EQ(bed.count(EventKind::kProcessBlind), 1u);
+  const std::string why = bed.lastSentence(EventKind::kProcessBlind);
+  EXPECT_NE(why.find("none of its descriptors is /dev/nvidiactl"), std::string::npos) << why;
+  EXPECT_EQ(bed.executor->stats().head.card_state, uint32_t{QGPU_CARD_DEGRADED});
+  bed.io.endProcess(bed.children[hidden]->pid());
+  bed.children[hidden]->end();
+  bed.run(1 * kSecond);
+  EXPECT_EQ(bed.executor->stats().head.card_state, uint32_t{QGPU_CARD_OK});
+}
+
+TEST(ExecutorFaults, WhoseLastUseIsLongAgoIsNotToldOf) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  bed.add(2, queued());
+  const size_t brief = bed.add(1, queued(), -1);
+  bed.run(300 * kMilli);
+  bed.tsg(brief).work = {};
+  bed.run(5 * kSecond);
+  EXPECT_EQ(bed.count(EventKind::kProcessBlind), 0u);
+}
+
+}  // namespace
+}  // namespace qgpu::exec
