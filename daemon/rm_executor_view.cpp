@@ -141,9 +141,9 @@ TenantStatus RmExecutor::statusOf(const std::string &name, const Tenant &tenant)
     status.window_ns = stats.window_ns;
     status.awake = stats.awake != 0;
     status.tsgs = stats.tsgs;
+    status.place = stats.place;
   }
   return status;
-    status.place = stats.place;
 }
 
 CardSnapshot RmExecutor::snapshot() {

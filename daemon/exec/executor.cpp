@@ -322,6 +322,9 @@ Stats Executor::stats() {
     t.windows = counters.windows;
     t.preempts = counters.preempts;
     t.overruns = counters.overruns;
+    t.wait_max_ns = counters.wait_max_ns;
+    t.hangs = counters.hangs;
+    t.place = tenant->core.place;
     t.visits = tenant->past_visits;
     t.gates = tenant->gates;
     t.foreign_changes = tenant->foreign_changes;
@@ -350,9 +353,6 @@ Stats Executor::stats() {
 void Executor::stop() {
   enforcer_->putAllBack();
   unlink(gatesPath(options_.run_dir, options_.uuid).c_str());
-    t.wait_max_ns = counters.wait_max_ns;
-    t.hangs = counters.hangs;
-    t.place = tenant->core.place;
   store_->remove();
 }
 

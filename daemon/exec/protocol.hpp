@@ -155,11 +155,11 @@ struct TenantStats {
   uint64_t visits;           // times it got the engine
   uint64_t gates;            // times it was held
   uint64_t foreign_changes;  // values that somebody else had written, and were restored
-};
   uint64_t wait_max_ns;      // longest single time from having work to running
   uint64_t hangs;            // kernels that ran longer than hang_ns while others waited
   uint32_t place;            // enum qgpu_place
   uint32_t reserved;         // 0
+};
 
 // One TSG under control.
 struct ObjectStats {
