@@ -32,9 +32,10 @@ struct turn_tsg {
 	bool listed;			   /* in the driver's list: exists and may be scheduled */
 	bool nobody;	      /* the kernel's or qgpu's own: in every image, never held */
 	struct core_tsg core; /* its tenant, activity, slice in force */
-	/* turn.c's own: */
-	u32 position; /* among the TSGs in list order */
-	bool in_slot; /* the image in the slot has it */
+	/* turn_image.c's own: */
+	u32 position;  /* among the TSGs in list order */
+	bool in_image; /* the image that is written last has it */
+	bool in_slot;  /* the image in the slot has it */
 };
 
 /**

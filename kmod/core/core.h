@@ -122,9 +122,9 @@
  *
  *     other's slice + 2*s, and the tail of work that cannot be cut                        (O)
  *
- * however many other tenants there are. (Not kept yet: the TSGs of the one other share its slice
- * but each costs a switch, s of slice at least and s; and windows on the clock that can wait no
- * longer go without online, for a budget or two.) n online tenants also wait for each other: the
+ * however many others there are and whatever TSGs they have: an image lists the online ones before
+ * each TSG of anybody else. (Not kept: windows on the clock that can wait no longer go without
+ * online, for a budget or two.) n online tenants also wait for each other: the
  * least that can be promised is n * 200 us + (n+1) * s, what is promised beyond that lengthens
  * their slices and the other's by half each. When online has worked for 5 ms without a break the
  * other leaves. What the others together would get if all online were busy is their floor: G =
@@ -726,6 +726,11 @@ u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg);
  * core_cut() - where the rotation of the window that is on is to go on
  */
 void core_cut(const struct core *core, u64 now_ns, struct core_phase *out);
+
+/**
+ * core_cut_other() - beside online tenants: where the TSGs of the others are to go on
+ */
+void core_cut_other(const struct core *core, u64 now_ns, struct core_phase *out);
 
 /**
  * core_taken() - the chip took the image: it starts with @first, @used_ns of its slice used

@@ -485,6 +485,9 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 	core->visit = tsg;
 	core->visit_from_ns = begin_ns;
 	core->visit_met = true;
+	/* Should the window end in an online tenant's visit, the next of the owner's has its turn. */
+	if (core->window.owner == tsg->tenant)
+		tsg->tenant->phase = (struct core_phase){ tsg, tsg->slice_ns, tsg->slice_ns };
 }
 
 /* What anybody ran in a time in which nobody looked is a guess, and nothing follows from it. */

@@ -356,13 +356,9 @@ bool core_admits(const struct core *core, const struct core_tsg *tsg)
 
 u64 core_slice_ns(const struct core *core, const struct core_tsg *tsg)
 {
-	const struct core_tenant *tenant = tsg->tenant;
+	bool other = core->window.kind == CORE_WINDOW_ONLINE && tsg->tenant->place != CORE_BESIDE;
 
-	if (core->window.kind != CORE_WINDOW_ONLINE || tenant->place == CORE_BESIDE)
-		return tsg->planned_ns;
-	/* Several TSGs take turns within it, but none is only switched. */
-	return max(env_div(core->other_slice_ns, max(tenant->awake_count, 1u)),
-		   min(core->other_slice_ns, core->params.switch_ns));
+	return other ? core->other_slice_ns : tsg->planned_ns;
 }
 
 /* The online TSG that is to begin: the one that runs, or one with work, or any; or NULL. */
@@ -402,6 +398,17 @@ void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 		where_now(core, now_ns, out);
 	else
 		*out = server ? server->phase : core->rotation.phase;
+}
+
+void core_cut_other(const struct core *core, u64 now_ns, struct core_phase *out)
+{
+	const struct core_tsg *visit = core->visit;
+
+	if (visit && visit->tenant && visit->tenant->place != CORE_BESIDE &&
+	    core_admits(core, visit))
+		where_now(core, now_ns, out);
+	else
+		*out = core->window.owner ? core->window.owner->phase : core->rotation.phase;
 }
 
 void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns)

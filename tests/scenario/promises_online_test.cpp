@@ -123,6 +123,78 @@ INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, Online,
                                                   5 * kMilli}),
                          byName);
 
+// A hostile neighbour opens many contexts, or many neighbours wake at one instant: online waits for
+// one of them.
+class OnlineBesideCrowd : public ::testing::TestWithParam<unsigned> {
+ protected:
+  OnlineBesideCrowd()
+      : world_({.seed = fakes::seed()}), online_(world_.addTenant({.class_ = CORE_ONLINE})) {}
+  double longestWait(const Verdict &verdict, const Work &work, uint64_t from_ns) {
+    std::vector<double> waits =
+        bench::waits(verdict.ran(online_.index), work.wakes(), from_ns, world_.nowNs());
+    std::printf("%zu wakes: P50 %.0f P99 %.0f max %.0f us (bound %.0f)\n", waits.size(),
+                bench::quantile(waits, 0.5) / 1e3, bench::quantile(waits, 0.99) / 1e3,
+                bench::quantile(waits, 1) / 1e3, static_cast<double>(kWaitNs) / 1e3);
+    EXPECT_GT(waits.size(), 100u);
+    return bench::quantile(waits, 1);
+  }
+  World world_;
+  WorldTenant &online_;
+};
+
+TEST_P(OnlineBesideCrowd, WaitsForOneOfManyContexts) {
+  QGPU_TRACE_SEED();
+  WorldTenant &other = world_.addTenant({.class_ = CORE_OFFLINE, .tsgs = GetParam()});
+  other.saturate({kMilli}, 2);
+  Work work(world_, online_);
+  work.poisson(kRequest, 200, fakes::seed());
+  world_.start();
+  const uint64_t from_ns = world_.nowNs() + kSecond;
+  EXPECT_LE(longestWait(watch(world_, kSecond, 10 * kSecond), work, from_ns), kWaitNs);
+  // And none of those contexts is left out, also where an image has no room for all of them.
+  uint64_t least_ns = UINT64_MAX;
+  for (const auto &tsg : other.tsgs) least_ns = std::min(least_ns, world_.card().runNs(*tsg->sim));
+  const double mean_ns = static_cast<double>(world_.chipRunNs(other)) / GetParam();
+  EXPECT_GE(static_cast<double>(least_ns), (GetParam() <= 24 ? 0.8 : 0.2) * mean_ns);
+}
+
+TEST_P(OnlineBesideCrowd, WaitsForOneOfManyThatWakeTogether) {
+  QGPU_TRACE_SEED();
+  for (unsigned i = 0; i < GetParam(); i++) world_.addTenant({.class_ = CORE_OFFLINE});
+  Work work(world_, online_);
+  world_.start();
+  const uint64_t from_ns = world_.nowNs();
+  std::vector<uint64_t> at_ns;
+  std::mt19937_64 random(fakes::seed());
+  for (unsigned round = 0; round < 150; round++) {
+    const uint64_t wake_ns = from_ns + (round + 1) * 100 * kMilli;
+    for (unsigned i = 0; i < GetParam(); i++)
+      world_.card().at(wake_ns, [this, i] { world_.tenant(1 + i).channel().launch({kMilli}); });
+    at_ns.push_back(wake_ns + random() % (2 * kMilli));
+  }
+  for (const uint64_t at : at_ns) world_.card().at(at, [&work] { work.launch(kRequest); });
+  EXPECT_LE(longestWait(watch(world_, kMilli, 16 * kSecond), work, from_ns), kWaitNs);
+}
+// A buffer with room for every TSG once and one again: as many rounds of the online as fit.
+TEST(OnlineBesideCrowdInShortImages, EverybodyRuns) {
+  constexpr unsigned kContexts = 24;
+  World world({.image_entries = (1 + kContexts + 1) * 3});
+  WorldTenant &online = world.addTenant({.class_ = CORE_ONLINE});
+  WorldTenant &other = world.addTenant({.class_ = CORE_OFFLINE, .tsgs = kContexts});
+  other.saturate({kMilli}, 2);
+  Work work(world, online);
+  work.poisson(kRequest, 200, 1);
+  world.start();
+  for (unsigned i = 0; i < 1000; i++) {
+    world.runFor(10 * kMilli);
+    ASSERT_EQ(world.lastError(), 0) << i;
+  }
+  EXPECT_GT(world.chipRunNs(online), kSecond / 2);
+  for (const auto &tsg : other.tsgs)
+    EXPECT_GT(world.card().runNs(*tsg->sim), 10 * kSecond / kContexts / 4);
+}
+INSTANTIATE_TEST_SUITE_P(Promises, OnlineBesideCrowd, ::testing::Values(4, 24, 100));
+
 // Row 19: while an online tenant is busy, offline ones have their guarantee and nothing else, in
 // every second.
 class OfflineFloor : public ::testing::TestWithParam<uint32_t> {};
