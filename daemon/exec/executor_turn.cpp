@@ -18,6 +18,8 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs = 20'000;
 // Of a window that follows others.
 constexpr uint64_t kWindowNs = 50 * kMs;
+// Nothing was enforced for so long: a control hung.
+constexpr uint64_t kStallNs = 1000 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
 // Who uses the card for so long and is not found is not going to be.
@@ -175,6 +177,17 @@ void Executor::turnTrace(uint64_t now_ns) {
            trace_->lost() - lost_);
     lost_ = trace_->lost();
   }
+}
+
+// What ran while a control hung is accounted; but nobody could do anything about it, and who was to
+// pay for it would stand still for seconds.
+void Executor::forgiveStall() {
+  const uint64_t now_ns = options_.now_ns();
+  if (turn_ns_ && now_ns > turn_ns_ + kStallNs) {
+    turnTrace(cardNs());  // all of it: the hanging control may have been the trace's own
+    core_forgive(&core_);
+  }
+  turn_ns_ = options_.now_ns();
 }
 
 // Without a trace: everybody has work, and runs in proportion to the slices.
@@ -371,6 +384,7 @@ void Executor::fitCycle() {
 uint64_t Executor::turn() {
   turnProcesses(options_.now_ns());
   turnTrace(cardNs());
+  forgiveStall();
   if (trace_ && roster_->enforcing()) {
     probeHolder(cardNs());
     probeEarly(cardNs());

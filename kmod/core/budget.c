@@ -226,6 +226,22 @@ static void let_go(struct core *core, struct core_tenant *tenant, u64 now_ns)
 		core_budget_queue(core, tenant, now_ns);
 }
 
+void core_budget_forgive(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	u8 heap = tenant->heap;
+
+	core_budget_unqueue(core, tenant);
+	if (tenant->period_ns)
+		roll(tenant, now_ns, (s64)tenant->budget_ns);
+	tenant->left_ns = max(tenant->left_ns, 0ll);
+	if (heap == CORE_HEAP_WAITING && has_budget(tenant))
+		let_go(core, tenant, now_ns);
+	else if (heap == CORE_HEAP_WAITING)
+		wait_for_refill(core, tenant, now_ns);
+	else if (heap != CORE_HEAP_NONE)
+		core_budget_queue(core, tenant, now_ns);
+}
+
 void core_budget_refill(struct core *core, u64 now_ns)
 {
 	struct core_tenant *tenant;

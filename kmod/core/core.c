@@ -116,18 +116,37 @@ void core_tenant_remove(struct core *core, struct core_tenant *tenant)
 	core->dirty = true;
 }
 
-void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns)
+static void forget_lags(struct core *core)
 {
 	u32 i;
 
-	if (core->policy == policy && core->cycle_asked_ns == cycle_ns)
-		return;
-	/* What one policy owes is no debt under another. */
-	for (i = 0; i < core->tenant_count && core->policy != policy; i++) {
+	for (i = 0; i < core->tenant_count; i++) {
 		core_ledger_settle(core, core->tenants[i]);
 		core_ledger_restart_due(core->tenants[i]);
 		core->tenants[i]->lag_ns = 0;
 	}
+}
+
+void core_forgive(struct core *core)
+{
+	u32 i;
+
+	forget_lags(core);
+	for (i = 0; i < core->tenant_count; i++) {
+		core_fit_restart(core, core->tenants[i]);
+		core_budget_forgive(core, core->tenants[i], core->looked_ns);
+	}
+	core->floor_lag_ns = 0;
+	core_ledger_busy_sum(core, core->looked_ns);
+}
+
+void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns)
+{
+	if (core->policy == policy && core->cycle_asked_ns == cycle_ns)
+		return;
+	/* What one policy owes is no debt under another. */
+	if (core->policy != policy)
+		forget_lags(core);
 	core->urgent |= core->policy != policy;
 	core->policy = policy;
 	core->cycle_asked_ns = cycle_ns;

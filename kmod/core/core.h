@@ -553,6 +553,12 @@ void core_tenant_remove(struct core *core, struct core_tenant *tenant);
 void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns);
 
 /**
+ * core_forgive() - nobody owes or is owed anything for what ran up to the last look, as after a
+ *                  time in which nothing could be enforced; counters keep it
+ */
+void core_forgive(struct core *core);
+
+/**
  * core_tsg_add() / core_tsg_remove() - @tenant NULL = nobody's; added unlisted
  * core_tsg_list() - the driver's list has it, or has it no longer
  */
@@ -692,6 +698,8 @@ void core_budget_refill(struct core *core, u64 now_ns);
  * the new one, so no change of period gives or takes anything. */
 void core_budget_set(struct core *core, struct core_tenant *tenant, u64 budget_ns, u64 period_ns,
 		     u64 now_ns);
+/* What it ran too much or too little in former periods is forgotten. */
+void core_budget_forgive(struct core *core, struct core_tenant *tenant, u64 now_ns);
 /* After a plan: who has used up its ceiling waits, nobody else does. */
 void core_budget_settle(struct core *core, struct core_tenant *tenant, u64 now_ns);
 bool core_budget_allows(const struct core_tenant *tenant, u64 now_ns);

@@ -318,6 +318,11 @@ uint32_t FakeRm::controlTsg(FakeTsg &tsg, const rm::Control &call) {
 
 uint32_t FakeRm::control(const rm::Control &call, int fd) {
   calls[call.cmd]++;
+  if (const auto it = slow_once_ns.find(call.cmd); it != slow_once_ns.end()) {
+    const uint64_t ns = it->second;
+    slow_once_ns.erase(it);
+    advance(ns);
+  }
   if (const auto it = refuse.find(call.cmd); it != refuse.end() && it->second) return it->second;
   if (!owns(fd, call.client)) {
     wrong_clients++;

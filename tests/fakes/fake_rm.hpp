@@ -55,6 +55,8 @@ class FakeRm final : public exec::RmIo {
 
   // A control that fails, with the driver's status; 0 = works.
   std::map<uint32_t, uint32_t> refuse;
+  // The next call of a control takes so much longer.
+  std::map<uint32_t, uint64_t> slow_once_ns;
   uint32_t status_of_trace = 0;
   bool permit_duplicates = true, permit_looks = true;
   // A class of doorbell page that the card has.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the executor does when something is kept from it: processes that it may not or cannot see.
+// What the executor does when something is kept from it: processes that it may not or cannot
+// see, controls that hang.
 #include <cerrno>
 
 #include "daemon/exec/rm_abi.hpp"
@@ -69,6 +70,73 @@ TEST(ExecutorFaults, WhoseLastUseIsLongAgoIsNotToldOf) {
   bed.tsg(brief).work = {};
   bed.run(5 * kSecond);
   EXPECT_EQ(bed.count(EventKind::kProcessBlind), 0u);
+}
+
+// A control hangs for 8 s as the plan goes from one to the other, whatever is on then.
+struct Hang {
+  const char *name;
+  uint32_t policy;
+  std::vector<PlanTenant> before, after;  // after: 2:1
+  fakes::FakeWork work;
+  double tolerance;
+};
+
+std::vector<Hang> hangs() {
+  return {
+      {"rotation",
+       QGPU_POLICY_BURST_SHARE,
+       {tenantOf(1, 800), tenantOf(2, 100)},
+       {tenantOf(1, 200), tenantOf(2, 100)},
+       queued(),
+       0.1},
+      {"windows by lag",
+       QGPU_POLICY_BURST_SHARE,
+       {tenantOf(1, 100), tenantOf(2, 100)},
+       {tenantOf(1, 200), tenantOf(2, 100)},
+       synced(300),
+       0.1},
+      {"ceiling",
+       QGPU_POLICY_BURST_SHARE,
+       {tenantOf(1, 100), tenantOf(2, 100, 0, 200'000)},
+       {tenantOf(1, 200), tenantOf(2, 100, 0, 330'000)},
+       queued(),
+       0.2},
+      {"windows on the clock",
+       QGPU_POLICY_FIXED_SHARE,
+       {tenantOf(1, 100, 300'000), tenantOf(2, 100, 300'000)},
+       {tenantOf(1, 100, 600'000), tenantOf(2, 100, 300'000)},
+       queued(),
+       0.05},
+      {"a window on the clock beside the rotation",
+       QGPU_POLICY_BURST_SHARE,
+       {tenantOf(1, 100, 300'000, 300'000), tenantOf(2, 100)},
+       {tenantOf(1, 100, 660'000, 660'000), tenantOf(2, 100)},
+       queued(),
+       0.1},
+  };
+}
+
+TEST(ExecutorFaults, WhatRanWhileAControlHungIsNobodysDebt) {
+  QGPU_TRACE_SEED();
+  for (const uint32_t control :
+       {rm::kCtrlFifoDisableChannels, rm::kCtrlTsgSetTimeslice, rm::kCtrlTsgGetTimeslice,
+        rm::kCtrlTsgPreempt, rm::kCtrlEventBufferFlush})
+    for (const Hang &hang : hangs()) {
+      SCOPED_TRACE(testing::Message() << hang.name << ", control " << std::hex << control);
+      Bed bed;
+      bed.open();
+      ASSERT_TRUE(bed.plan(hang.policy, hang.before));
+      const size_t a = bed.add(1, hang.work), b = bed.add(2, queued());
+      bed.run(4 * kSecond);
+      bed.io.slow_once_ns[control] = 8 * kSecond;
+      ASSERT_TRUE(bed.plan(hang.policy, hang.after));
+      for (int i = 0; i < 1000 && bed.io.slow_once_ns.count(control); i++) bed.run(1 * kMilli);
+      bed.run(20 * kMilli);
+      for (int i = 0; i < 4; i++)
+        for (const double got : bed.shares({a, b}, 1 * kSecond)) EXPECT_GT(got, 0.2) << i;
+      const auto got = bed.shares({a, b}, 4 * kSecond);
+      EXPECT_NEAR(got[0] / got[1], 2, hang.tolerance) << got[0] << " " << got[1];
+    }
 }
 
 }  // namespace

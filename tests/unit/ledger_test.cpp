@@ -329,5 +329,56 @@ TEST(Trim, LeavesARightEngineAlone) {
   EXPECT_NEAR(engine.share(), 2.0 / 3, 0.002);
 }
 
+// Of a time in which nothing could be enforced.
+TEST(Forgiveness, NobodyOwesOrIsOwedAndCountersStay) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  bench.saturate();
+  look(bench, bench.now + kMilli, &a);
+  for (int i = 0; i < 400; i++) look(bench, bench.now + kMilli, &a);
+  ASSERT_LT(core_lag_ns(&bench.core, &a.core), -100'000'000);
+  ASSERT_GT(core_lag_ns(&bench.core, &b.core), 100'000'000);
+  const uint64_t ran = counters(bench, a).run_ns;
+  core_forgive(&bench.core);
+  EXPECT_EQ(core_lag_ns(&bench.core, &a.core), 0);
+  EXPECT_EQ(core_lag_ns(&bench.core, &b.core), 0);
+  EXPECT_EQ(counters(bench, a).run_ns, ran);
+  // It goes on from there.
+  look(bench, bench.now + kMilli, &b);
+  look(bench, bench.now + 2 * kMilli, &b);
+  EXPECT_GT(core_lag_ns(&bench.core, &a.core), 0);
+  EXPECT_LT(core_lag_ns(&bench.core, &b.core), 0);
+}
+
+TEST(Forgiveness, BudgetsAreThoseOfThePeriodThatIsOn) {
+  Bench bench(CORE_FIXED_SHARE);
+  auto &a = bench.add({.guarantee_ppm = 300'000}), &b = bench.add({.guarantee_ppm = 300'000});
+  bench.saturate();
+  for (int i = 0; i < 2000; i++) {
+    look(bench, bench.now + kMilli, &a);
+    bench.work(b);
+  }
+  core_pick(&bench.core, bench.now);
+  ASSERT_LT(a.core.left_ns, -500'000'000);
+  core_forgive(&bench.core);
+  for (const auto *tenant : {&a, &b}) {
+    EXPECT_GE(tenant->core.left_ns, 0);
+    EXPECT_LE(tenant->core.left_ns, static_cast<s64>(tenant->core.budget_ns));
+  }
+  // Both have their windows at once.
+  uint64_t owned[2] = {};
+  for (int i = 0; i < 400; i++) {
+    core_pick(&bench.core, bench.now);
+    const core_tenant *owner = bench.core.window.owner;
+    Tenant *on = owner == &a.core ? &a : owner == &b.core ? &b : nullptr;
+    if (on) owned[on == &b]++;
+    look(bench, bench.now + kMilli, on);
+    bench.work(a);
+    bench.work(b);
+  }
+  EXPECT_NEAR(static_cast<double>(owned[0]), 120, 25);
+  EXPECT_NEAR(static_cast<double>(owned[1]), 120, 25);
+}
+
 }  // namespace
 }  // namespace qgpu::core_bench
