@@ -20,7 +20,8 @@ uint32_t ppm(uint64_t part, uint64_t whole) {
 // Counters that went back or began anew give no rate.
 bool continues(const Sample &before, const Sample &now) {
   return now.since_ns == before.since_ns && now.time_ns > before.time_ns &&
-         now.run_ns >= before.run_ns && now.run_err_ns >= before.run_err_ns;
+         now.run_ns >= before.run_ns && now.run_err_ns >= before.run_err_ns &&
+         now.wait_ns >= before.wait_ns && now.throttled_ns >= before.throttled_ns;
 }
 
 }  // namespace
@@ -55,6 +56,9 @@ void Metrics::update(const std::vector<Sample> &samples) {
       Rates &rates = rates_[key];
       rates.run_ns = now->run_ns;
       rates.wait_ns = now->wait_ns;
+      rates.wait_max_ns = now->wait_max_ns;
+      rates.hangs = now->hangs;
+      rates.counted_ns = now->time_ns - std::min(now->since_ns, now->time_ns);
       rates.source = now->source;
       auto before = last_.find(key);
       if (before == last_.end() || !continues(before->second, *now)) continue;
@@ -62,6 +66,8 @@ void Metrics::update(const std::vector<Sample> &samples) {
       rates.interval_ns = now->time_ns - before->second.time_ns;
       rates.share_ppm = ppm(run_ns, delivered_ns);
       rates.use_ppm = ppm(run_ns, rates.interval_ns);
+      rates.work_ppm = ppm(run_ns + now->wait_ns - before->second.wait_ns, rates.interval_ns);
+      rates.throttled_ppm = ppm(now->throttled_ns - before->second.throttled_ns, rates.interval_ns);
       rates.error_ppm = ppm(now->run_err_ns - before->second.run_err_ns, delivered_ns);
     }
     std::erase_if(last_, [&](const auto &entry) { return entry.first.first == card; });

@@ -19,8 +19,14 @@ struct Rates {
   uint32_t use_ppm = 0;    // of wall time
   uint32_t error_ppm = 0;  // bound of the error of share_ppm
   uint32_t source = QGPU_SOURCE_INFERRED;
-  uint64_t run_ns = 0;   // cumulative
-  uint64_t wait_ns = 0;  // cumulative
+  uint32_t work_ppm = 0;       // of wall time it had work
+  uint32_t throttled_ppm = 0;  // of wall time it had work and had used up its share
+  // Since counting began, counted_ns ago.
+  uint64_t counted_ns = 0;
+  uint64_t run_ns = 0;
+  uint64_t wait_ns = 0;
+  uint64_t wait_max_ns = 0;  // the longest single one
+  uint64_t hangs = 0;
 };
 
 class Metrics {

@@ -38,6 +38,12 @@ constexpr std::array kStates = {
     Name{QGPU_CARD_DEGRADED, "degraded"},
     Name{QGPU_CARD_LOST, "lost"},
 };
+constexpr std::array kPlaces = {
+    Name{QGPU_PLACE_ROTATES, "rotates"},
+    Name{QGPU_PLACE_RANKED, "windows-by-lag"},
+    Name{QGPU_PLACE_CLOCKED, "windows-on-the-clock"},
+    Name{QGPU_PLACE_BESIDE, "beside-all"},
+};
 constexpr std::array kSources = {
     Name{QGPU_SOURCE_WINDOW, "window"},
     Name{QGPU_SOURCE_TRACE, "trace"},
@@ -92,6 +98,7 @@ std::string methodName(uint32_t method) { return nameOf(kMethods, method); }
 std::string policyName(uint32_t policy) { return nameOf(kPolicies, policy); }
 std::string className(uint32_t work_class) { return nameOf(kClasses, work_class); }
 std::string cardStateName(uint32_t state) { return nameOf(kStates, state); }
+std::string placeName(uint32_t place) { return nameOf(kPlaces, place); }
 std::string sourceName(uint32_t source) { return nameOf(kSources, source); }
 std::string eventName(uint32_t kind) { return nameOf(kEvents, kind); }
 

@@ -14,6 +14,7 @@ std::string methodName(uint32_t method);
 std::string policyName(uint32_t policy);
 std::string className(uint32_t work_class);
 std::string cardStateName(uint32_t state);
+std::string placeName(uint32_t place);
 std::string sourceName(uint32_t source);
 std::string eventName(uint32_t kind);
 

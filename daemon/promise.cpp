@@ -15,8 +15,8 @@ namespace {
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kSliceMaxNs = 8'556'380'160;
 
-// Pairs and sets of all but one cost a plan each.
-constexpr size_t kSetsMax = 4096;
+// Each costs a plan.
+constexpr size_t kPairsMax = 4096;
 
 u64 asItIs(u64 slice_ns) { return slice_ns; }
 
@@ -168,34 +168,50 @@ CardPromise promiseOf(const DesiredCard &card, const std::vector<const DesiredTe
   return out;
 }
 
-void keepWorst(CardPromise &worst, const CardPromise &other) {
-  worst.loss_ppm = std::max(worst.loss_ppm, other.loss_ppm);
-  for (const TenantPromise &promise : other.tenants) {
-    auto mine = std::find_if(worst.tenants.begin(), worst.tenants.end(),
-                             [&](const TenantPromise &t) { return t.name == promise.name; });
-    mine->share_ppm = std::min(mine->share_ppm, promise.share_ppm);
-    mine->wait_ns = std::max(mine->wait_ns, promise.wait_ns);
-    mine->off_ppm = std::max(mine->off_ppm, promise.off_ppm);
+// For each figure the worse of what is known and what this set comes to.
+void keepWorst(ComputedPromises &out, const ActiveSet &set, const CardPromise &of_set) {
+  CardPromise &worst = out.worst;
+  worst.loss_ppm = std::max(worst.loss_ppm, of_set.loss_ppm);
+  auto promise = of_set.tenants.begin();
+  for (size_t i = 0; i < worst.tenants.size(); ++i) {
+    if (!set.has(i)) continue;
+    TenantPromise &mine = worst.tenants[i];
+    if (promise->wait_ns > mine.wait_ns) out.longest_wait[i] = set;
+    mine.share_ppm = std::min(mine.share_ppm, promise->share_ppm);
+    mine.wait_ns = std::max(mine.wait_ns, promise->wait_ns);
+    mine.off_ppm = std::max(mine.off_ppm, promise->off_ppm);
+    ++promise;
   }
+}
+
+using Tenants = std::vector<const DesiredTenant *>;
+
+Tenants membersOf(const Tenants &all, const ActiveSet &set) {
+  if (set.pair) return {all[set.pair->first], all[set.pair->second]};
+  Tenants members = all;
+  if (set.without) members.erase(members.begin() + static_cast<long>(*set.without));
+  return members;
 }
 
 }  // namespace
 
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns) {
-  std::vector<const DesiredTenant *> all;
+  Tenants all;
   for (const DesiredTenant &tenant : card.tenants)
     if (tenant.name != "default") all.push_back(&tenant);
   ComputedPromises out;
   if (all.empty()) return out;
   out.all = promiseOf(card, all, switch_ns);
   out.worst = out.all;
-  size_t sets = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    std::vector<const DesiredTenant *> but_one = all;
-    but_one.erase(but_one.begin() + static_cast<long>(i));
-    if (!but_one.empty()) keepWorst(out.worst, promiseOf(card, but_one, switch_ns));
-    for (size_t j = i + 1; j < all.size() && sets < kSetsMax; ++j, ++sets)
-      keepWorst(out.worst, promiseOf(card, {all[i], all[j]}, switch_ns));
+  out.longest_wait.resize(all.size());
+  const auto look = [&](const ActiveSet &set) {
+    keepWorst(out, set, promiseOf(card, membersOf(all, set), switch_ns));
+  };
+  size_t pairs = 0;
+  for (size_t i = 0; i < all.size() && all.size() > 1; ++i) {
+    look({i, {}});
+    for (size_t j = i + 1; j < all.size() && pairs < kPairsMax; ++j, ++pairs)
+      look({{}, std::pair(i, j)});
   }
   return out;
 }

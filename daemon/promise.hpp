@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "policy.hpp"
@@ -20,6 +22,14 @@ struct TenantPromise {
   uint32_t off_ppm = 0;  // most that any second may be off by, of the share's whole
 };
 
+// Who is active of the tenants that promises are computed for, by their places among them.
+struct ActiveSet {
+  std::optional<size_t> without;                  // all but this one
+  std::optional<std::pair<size_t, size_t>> pair;  // these two alone
+
+  bool has(size_t i) const { return pair ? i == pair->first || i == pair->second : i != without; }
+};
+
 struct CardPromise {
   std::vector<TenantPromise> tenants;
   uint32_t loss_ppm = 0;  // what switching costs
@@ -28,6 +38,7 @@ struct CardPromise {
 struct ComputedPromises {
   CardPromise all;    // everybody busy at all times
   CardPromise worst;  // for each figure, the worst set of tenants that may be active alone
+  std::vector<ActiveSet> longest_wait;  // for each tenant, the set that its worst wait is of
 };
 
 // Each tenant with one context, "default" without work. switch_ns: the card's switch cost.

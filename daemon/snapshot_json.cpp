@@ -15,28 +15,35 @@ Json toJson(const Rates &rates) {
           {"use_ppm", rates.use_ppm},
           {"error_ppm", rates.error_ppm},
           {"source", sourceName(rates.source)},
+          {"work_ppm", rates.work_ppm},
+          {"throttled_ppm", rates.throttled_ppm},
+          {"counted_ns", rates.counted_ns},
           {"run_ns", rates.run_ns},
-          {"wait_ns", rates.wait_ns}};
+          {"wait_ns", rates.wait_ns},
+          {"wait_max_ns", rates.wait_max_ns},
+          {"hangs", rates.hangs}};
 }
 
 Json toJson(const TenantStatus &tenant) {
   const TenantSettings &asked = tenant.asked;
-  return {{"id", tenant.id},
-          {"name", tenant.name},
-          {"asked",
-           {{"weight", asked.weight},
-            {"guarantee_ppm", asked.guarantee_ppm},
-            {"ceiling_ppm", asked.ceiling_ppm},
-            {"class", className(asked.work_class)},
-            {"wake_ns", asked.wake_ns},
-            {"hang_ns", asked.hang_ns},
-            {"cgroups", asked.cgroups}}},
-          {"effective",
-           {{"share_ppm", tenant.share_ppm},
-            {"slice_ns", tenant.slice_ns},
-            {"window_ns", tenant.window_ns}}},
-          {"awake", tenant.awake},
-          {"tsgs", tenant.tsgs}};
+  Json json = {{"id", tenant.id},
+               {"name", tenant.name},
+               {"asked",
+                {{"weight", asked.weight},
+                 {"guarantee_ppm", asked.guarantee_ppm},
+                 {"ceiling_ppm", asked.ceiling_ppm},
+                 {"class", className(asked.work_class)},
+                 {"wake_ns", asked.wake_ns},
+                 {"hang_ns", asked.hang_ns},
+                 {"cgroups", asked.cgroups}}},
+               {"effective",
+                {{"share_ppm", tenant.share_ppm},
+                 {"slice_ns", tenant.slice_ns},
+                 {"window_ns", tenant.window_ns}}},
+               {"awake", tenant.awake},
+               {"tsgs", tenant.tsgs}};
+  if (tenant.place) json["place"] = placeName(*tenant.place);
+  return json;
 }
 
 Json toJson(const ExecutorInfo &executor) {

@@ -264,7 +264,9 @@ Json statusJson(Daemon &daemon) {
   Json cards = Json::array();
   for (const CardSnapshot &snapshot : daemon.cards()) {
     Json card = toJson(snapshot, &daemon.metrics());
-    card["managed"] = daemon.isManaged(snapshot.info);
+    const CardEntry *entry = entryOf(daemon.config(), snapshot.info);
+    card["managed"] = entry != nullptr;
+    card["cycle_asked_ns"] = entry ? entry->cycle_ns : 0;
     card["policy_edited"] = daemon.edits().findCard(snapshot.info.uuid) != nullptr;
     auto refusal = daemon.refusals().find(snapshot.info.uuid);
     card["refusal"] = refusal == daemon.refusals().end() ? "" : refusal->second.text();

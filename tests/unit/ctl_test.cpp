@@ -65,6 +65,7 @@ class Ctl : public ::testing::Test {
     context.socket = socket;
     app.require_subcommand(1);
     addStatus(app, context);
+    addExplain(app, context);
     addTenant(app, context);
     addPolicy(app, context);
     addEvents(app, context);
@@ -155,6 +156,24 @@ TEST_F(Ctl, StatusJsonIsForPrograms) {
   Json status = Json::parse(out);
   EXPECT_EQ(status["source"], "qgpud");
   EXPECT_EQ(status["cards"][0]["tenants"].size(), 3u);
+}
+
+TEST_F(Ctl, ExplainIsForPeopleAndPrograms) {
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"explain", "a", "--card", "0"}), kExitOk);
+  EXPECT_NE(out.find("tenant a\ncard 0  GPU-0"), std::string::npos) << out;
+  EXPECT_NE(out.find("why: "), std::string::npos) << out;
+  EXPECT_EQ(run({"explain", "a", "--json"}), kExitOk);
+  EXPECT_EQ(Json::parse(out)["cards"][0]["why"]["reason"], "no-cgroup");
+}
+
+TEST_F(Ctl, ExplainRefusesWhatDoesNotExist) {
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"explain", "x"}), kExitNotFound);
+  EXPECT_EQ(err, "qgpuctl: ENOENT: no such tenant (x)\n");
+  EXPECT_EQ(run({"explain", "a", "--card", "9"}), kExitNotFound);
+  EXPECT_EQ(err, "qgpuctl: ENODEV: no such card (9)\n");
+  EXPECT_EQ(run({"explain"}), kExitUsage);
 }
 
 TEST_F(Ctl, SetAppliesMarksAndResets) {

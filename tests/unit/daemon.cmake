@@ -9,6 +9,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/control_test.cpp
       tests/unit/ctl_test.cpp
       tests/unit/daemon_test.cpp
+      tests/unit/explain_test.cpp
       tests/unit/kernel_card_test.cpp
       tests/unit/metrics_test.cpp
       tests/unit/policy_test.cpp

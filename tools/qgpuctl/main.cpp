@@ -12,8 +12,10 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.footer(
       "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
-      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started");
+      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started\n\n"
+      "example: qgpuctl explain web --card 0");
   addStatus(app, context);
+  addExplain(app, context);
   addTenant(app, context);
   addPolicy(app, context);
   addEvents(app, context);

@@ -35,6 +35,7 @@ int exitCodeOf(const Error &error);
 int complain(const Error &error);
 
 void addStatus(CLI::App &app, Context &context);
+void addExplain(CLI::App &app, Context &context);
 void addTenant(CLI::App &app, Context &context);
 void addPolicy(CLI::App &app, Context &context);
 void addEvents(CLI::App &app, Context &context);

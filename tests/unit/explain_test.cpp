@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+// qgpuctl explain: promised, got and why, from the status of a daemon over a fake card.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "daemon.hpp"
+#include "explanation.hpp"
+#include "fakes/fake_clock.hpp"
+#include "fakes/fake_kernel.hpp"
+#include "fakes/temp_folder.hpp"
+#include "verbs.hpp"
+
+namespace qgpu::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char *kThree =
+    "[[card]]\nmatch = \"all\"\n[tenant.a]\nweight = 200\n[tenant.b]\nweight = 100\n"
+    "[tenant.capped]\nweight = 100\nceiling = 20\n";
+
+class Explain : public ::testing::Test {
+ protected:
+  Explain() {
+    kernel.addCard("GPU-0");
+    kernel.card(0).info.switch_ns = 100'000;
+    for (const char *folder : {"qgpu/a", "qgpu/b", "qgpu/capped"}) tree.makeFolder(folder);
+    daemon.start(parseConfig(kThree, "f").ir);
+    for (const char *name : {"a", "b", "capped"}) {
+      TenantStatus &tenant = *kernel.findTenant(0, name);
+      tenant.tsgs = 1;
+      tenant.awake = true;
+      tenant.place = QGPU_PLACE_ROTATES;
+    }
+    kernel.findTenant(0, "a")->share_ppm = 500'000;
+    kernel.findTenant(0, "b")->share_ppm = 250'000;
+    kernel.findTenant(0, "capped")->share_ppm = 200'000;
+  }
+
+  // One second in which it ran and waited for so many milliseconds.
+  struct Second {
+    const char *tenant;
+    uint64_t run_ms, wait_ms, throttled_ms = 0, wait_max_ms = 0, hangs = 0;
+  };
+  void pass(const std::vector<Second> &seconds) {
+    sample({});
+    sample(seconds);
+  }
+
+  Result<Json> explain(const std::string &tenant, const std::string &card = "") {
+    clock.advance(kSecondNs);
+    daemon.refresh();
+    return explanationOf(statusJson(daemon), tenant, card);
+  }
+  Json cardOf(const std::string &tenant) {
+    auto explanation = explain(tenant);
+    EXPECT_TRUE(explanation);
+    return explanation->at("cards").at(0);
+  }
+  std::string reasonOf(const std::string &tenant) { return cardOf(tenant)["why"]["reason"]; }
+  std::string sentenceOf(const std::string &tenant) { return cardOf(tenant)["why"]["sentence"]; }
+
+  fakes::TempFolder folder, tree;
+  fakes::FakeKernel kernel;
+  fakes::FakeCard card{kernel};
+  fakes::FakeClock clock;
+  CgroupTree cgroups{tree.path()};
+  StateFile state_file{folder / "state.json"};
+  Daemon daemon{card, cgroups, state_file, clock};
+
+ private:
+  void sample(const std::vector<Second> &seconds) {
+    kernel.samples.clear();
+    for (const char *name : {"a", "b", "capped"}) {
+      Sample &total = totals_[name];
+      total.tenant_id = kernel.findTenant(0, name)->id;
+      total.source = QGPU_SOURCE_SAMPLED;
+      total.since_ns = 1;
+      total.time_ns += kSecondNs;
+      for (const Second &second : seconds) {
+        if (second.tenant != std::string(name)) continue;
+        total.run_ns += second.run_ms * kMillisecondNs;
+        total.wait_ns += second.wait_ms * kMillisecondNs;
+        total.throttled_ns += second.throttled_ms * kMillisecondNs;
+        total.wait_max_ns = second.wait_max_ms * kMillisecondNs;
+        total.hangs = second.hangs;
+      }
+      kernel.samples.push_back(total);
+    }
+    clock.advance(kSecondNs);
+    daemon.tick();
+  }
+
+  std::map<std::string, Sample> totals_;
+};
+
+TEST_F(Explain, ShowsWhatWasAskedComputedAndMeasured) {
+  pass({{"a", 500, 500, 0, 9}, {"b", 250, 750}, {"capped", 200, 0}});
+  const Json card = cardOf("a");
+  EXPECT_EQ(card["index"], 0);
+  EXPECT_EQ(card["asked"]["weight"], 200);
+  EXPECT_EQ(card["asked"]["class"], "normal");
+  EXPECT_EQ(card["now"]["share_ppm"], 500'000);
+  // The ceiling takes nothing from what the others' weights give: 2 of 4 parts, or all but 20 %.
+  EXPECT_EQ(card["computed"]["all_busy"]["share_ppm"], 533'333);
+  EXPECT_GT(card["computed"]["worst"]["wait_ns"], 0);
+  EXPECT_GE(card["computed"]["worst"]["wait_ns"], card["computed"]["all_busy"]["wait_ns"]);
+  EXPECT_GT(card["computed"]["worst"]["off_ppm"], 0);
+  EXPECT_GT(card["computed"]["worst"]["loss_ppm"], 0);
+  EXPECT_FALSE(card["computed"]["worst_wait_active"].empty());
+  EXPECT_NEAR(card["measured"]["share_ppm"].get<double>(), 526'316, 1);
+  EXPECT_EQ(card["measured"]["use_ppm"], 500'000);
+  EXPECT_EQ(card["measured"]["wait_max_ns"], 9'000'000);
+  EXPECT_EQ(card["place"], "rotates");
+  EXPECT_EQ(card["why"]["reason"], "as-promised");
+  EXPECT_EQ(card["wait_passed_promise"], false);
+}
+
+TEST_F(Explain, TheTextHasTheSameForPeople) {
+  pass({{"a", 500, 500, 0, 9}, {"b", 250, 750}, {"capped", 200, 0}});
+  const std::string text = explanationText(*explain("a"));
+  for (const char *part :
+       {"tenant a\ncard 0  GPU-0", "asked: weight 200, guarantee 0.0 %, ceiling 100.0 %",
+        "hang timeout off", "now  all busy", "53.3 %", "52.6 %", "9.0 ms", "rotates",
+        "why: it has what is promised"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST_F(Explain, OneWithoutWorkHasNone) {
+  pass({{"a", 0, 0}, {"b", 900, 0}});
+  EXPECT_EQ(reasonOf("a"), "no-work");
+}
+
+TEST_F(Explain, OneThatIsPartlyIdleSaysForHowLongItHadWork) {
+  pass({{"a", 200, 100}, {"b", 600, 100}});
+  EXPECT_EQ(reasonOf("a"), "partly-idle");
+  EXPECT_NE(sentenceOf("a").find("30.0 %"), std::string::npos) << sentenceOf("a");
+}
+
+TEST_F(Explain, OneThatWaitsSaysForWhom) {
+  pass({{"a", 200, 800}, {"b", 500, 500}, {"capped", 200, 0}});
+  EXPECT_EQ(reasonOf("a"), "waits");
+  EXPECT_EQ(sentenceOf("a"), "it waited for b (50.0 %), capped (20.0 %)");
+  EXPECT_EQ(cardOf("a")["others"][0]["tenant"], "b");
+}
+
+TEST_F(Explain, ACeilingIsNamed) {
+  kernel.findTenant(0, "capped")->share_ppm = 333'333;
+  pass({{"capped", 200, 800, 700}, {"a", 700, 300}});
+  EXPECT_EQ(reasonOf("capped"), "ceiling");
+  EXPECT_NE(sentenceOf("capped").find("20.0 % held it back for 70.0 %"), std::string::npos)
+      << sentenceOf("capped");
+}
+
+TEST_F(Explain, WhoHasNoContextIsNotAttached) {
+  kernel.findTenant(0, "a")->tsgs = 0;
+  EXPECT_EQ(reasonOf("a"), "not-attached");
+}
+
+TEST_F(Explain, WhoHasNoCgroupIsToldThat) {
+  kernel.findTenant(0, "a")->tsgs = 0;
+  std::filesystem::remove_all(tree.path() + "/qgpu/a");
+  clock.advance(10 * kSecondNs);
+  daemon.tick();
+  EXPECT_EQ(reasonOf("a"), "no-cgroup");
+}
+
+TEST_F(Explain, BeforeTwoSamplesNothingIsMeasured) { EXPECT_EQ(reasonOf("a"), "not-measured"); }
+
+TEST_F(Explain, ADegradedCardSaysWhy) {
+  kernel.card(0).info.state = QGPU_CARD_DEGRADED;
+  kernel.card(0).info.reason = "the engine does not answer";
+  EXPECT_EQ(reasonOf("a"), "card-degraded");
+  EXPECT_EQ(sentenceOf("a"), "the card is degraded: the engine does not answer");
+}
+
+TEST_F(Explain, BestEffortPromisesNothing) {
+  ASSERT_TRUE(daemon.setPolicy("0", QGPU_POLICY_BEST_EFFORT, Daemon::Mode::kApply));
+  EXPECT_EQ(reasonOf("a"), "best-effort");
+  EXPECT_EQ(cardOf("a")["computed"]["worst"]["wait_ns"], 0);
+}
+
+TEST_F(Explain, AWaitOverThePromiseIsTold) {
+  pass({{"a", 500, 500, 0, 900}});
+  EXPECT_EQ(cardOf("a")["wait_passed_promise"], true);
+  EXPECT_NE(explanationText(*explain("a")).find("it waited longer than that"), std::string::npos);
+}
+
+TEST_F(Explain, HangsAndPlacesAreWords) {
+  kernel.findTenant(0, "b")->place = QGPU_PLACE_RANKED;
+  kernel.findTenant(0, "b")->window_ns = 7'000'000;
+  pass({{"b", 500, 500, 0, 0, 2}});
+  const std::string place = cardOf("b")["place_sentence"];
+  EXPECT_NE(place.find("windows of its own of 7.0 ms"), std::string::npos) << place;
+  EXPECT_NE(place.find("2 of its kernels outran its hang timeout"), std::string::npos) << place;
+}
+
+TEST_F(Explain, ThoseOfNoTenantAreCountedOnceTheyHaveContexts) {
+  const uint32_t before = cardOf("a")["computed"]["all_busy"]["share_ppm"];
+  kernel.findTenant(0, "default")->tsgs = 1;
+  const uint32_t now = cardOf("a")["computed"]["all_busy"]["share_ppm"];
+  EXPECT_LT(now, before);
+  EXPECT_GT(cardOf("default")["computed"]["all_busy"]["share_ppm"], 0);
+}
+
+TEST_F(Explain, RefusesWhoAndWhatDoesNotExist) {
+  EXPECT_EQ(explain("x").error().err, ENOENT);
+  EXPECT_EQ(explain("x").error().sentence, "no such tenant");
+  EXPECT_EQ(explain("a", "7").error().err, ENODEV);
+  EXPECT_EQ(explain("a", "7").error().sentence, "no such card");
+  EXPECT_TRUE(explain("a", "GPU-0"));
+  EXPECT_TRUE(explain("a", "0"));
+}
+
+TEST_F(Explain, WithoutADriverSaysThat) {
+  kernel.unload();
+  clock.advance(60 * kSecondNs);
+  daemon.tick();
+  EXPECT_EQ(explain("a").error().err, ENODEV);
+}
+
+}  // namespace
+}  // namespace qgpu::ctl

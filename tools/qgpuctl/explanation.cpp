@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "explanation.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "names.hpp"
+#include "promise.hpp"
+#include "screen.hpp"
+
+namespace qgpu::ctl {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+// What a card is taken for that does not tell its switch cost.
+constexpr uint64_t kSwitchNs = 100'000;
+// A look may come so much late at either end of a wait.
+constexpr uint64_t kLookNs = 1'000'000;
+
+uint64_t number(const Json &json, const char *key) { return json.value(key, uint64_t{0}); }
+uint32_t ppmOf(const Json &json, const char *key) { return json.value(key, uint32_t{0}); }
+std::string text(const Json &json, const char *key) { return json.value(key, std::string()); }
+
+// ---- what is computed ----
+
+// Processes of no tenant count like a tenant while they have contexts; promisesOf() leaves out
+// "default" itself.
+std::string partyName(const std::string &tenant) {
+  return tenant == "default" ? "no tenant (default)" : tenant;
+}
+
+bool takesPart(const Json &tenant) {
+  return text(tenant, "name") != "default" || number(tenant, "tsgs") != 0;
+}
+
+DesiredTenant partyOf(const Json &tenant) {
+  const Json &asked = tenant.at("asked");
+  DesiredTenant party{partyName(text(tenant, "name")), {}};
+  party.settings.weight = asked.value("weight", uint32_t{QGPU_WEIGHT_DEFAULT});
+  party.settings.guarantee_ppm = ppmOf(asked, "guarantee_ppm");
+  party.settings.ceiling_ppm = asked.value("ceiling_ppm", uint32_t{QGPU_PPM});
+  party.settings.wake_ns = number(asked, "wake_ns");
+  party.settings.work_class =
+      classFromName(text(asked, "class")).value_or(uint32_t{QGPU_CLASS_NORMAL});
+  return party;
+}
+
+Json toJson(const TenantPromise &promise, uint32_t loss_ppm) {
+  return {{"share_ppm", promise.share_ppm},
+          {"wait_ns", promise.wait_ns},
+          {"off_ppm", promise.off_ppm},
+          {"loss_ppm", loss_ppm}};
+}
+
+// Null where nothing is computed: a policy that is not known here.
+Json computedOf(const Json &card, const std::string &tenant) {
+  const auto policy = policyFromName(text(card, "policy"));
+  if (!policy) return nullptr;
+  DesiredCard desired;
+  desired.policy = *policy;
+  desired.cycle_ns = number(card, "cycle_asked_ns");
+  for (const Json &other : card.at("tenants"))
+    if (takesPart(other) || text(other, "name") == tenant)
+      desired.tenants.push_back(partyOf(other));
+  const uint64_t switch_ns = number(card, "switch_ns");
+  const ComputedPromises promises = promisesOf(desired, switch_ns ? switch_ns : kSwitchNs);
+  for (size_t i = 0; i < promises.all.tenants.size(); ++i) {
+    if (promises.all.tenants[i].name != partyName(tenant)) continue;
+    Json active = Json::array();
+    for (size_t j = 0; j < promises.all.tenants.size(); ++j)
+      if (promises.longest_wait[i].has(j)) active.push_back(promises.all.tenants[j].name);
+    return {{"all_busy", toJson(promises.all.tenants[i], promises.all.loss_ppm)},
+            {"worst", toJson(promises.worst.tenants[i], promises.worst.loss_ppm)},
+            {"worst_wait_active", active}};
+  }
+  return nullptr;
+}
+
+// ---- why ----
+
+// What an explanation is made of.
+struct Case {
+  const Json &card;
+  const Json &tenant;
+  const Json &computed;
+  const Json measured;
+
+  uint32_t promisedPpm() const { return ppmOf(tenant.at("effective"), "share_ppm"); }
+  // Windows on the clock are of wall time, all else of the time that tenants got.
+  bool ofWallTime() const { return text(tenant, "place") == "windows-on-the-clock"; }
+  uint32_t gotPpm() const { return ppmOf(measured, ofWallTime() ? "use_ppm" : "share_ppm"); }
+  // What one interval may be off by: the ledger's error and the rule's own steps.
+  uint64_t slackPpm() const {
+    const uint64_t off_ppm = computed.is_null() ? 0 : ppmOf(computed.at("worst"), "off_ppm");
+    return ppmOf(measured, "error_ppm") +
+           off_ppm * kSecondNs / std::max<uint64_t>(number(measured, "interval_ns"), 1) + 5000;
+  }
+  uint32_t ceilingPpm() const {
+    return tenant.at("asked").value("ceiling_ppm", uint32_t{QGPU_PPM});
+  }
+};
+
+struct Reason {
+  const char *word;
+  std::string sentence;
+};
+
+// Those who ran in the last interval, the largest first.
+std::vector<std::pair<std::string, uint32_t>> othersWhoRan(const Case &of) {
+  std::vector<std::pair<std::string, uint32_t>> others;
+  for (const Json &other : of.card.at("tenants")) {
+    const uint32_t use_ppm = ppmOf(other.value("measured", Json::object()), "use_ppm");
+    if (use_ppm && text(other, "name") != text(of.tenant, "name"))
+      others.emplace_back(text(other, "name"), use_ppm);
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [](const auto &a, const auto &b) { return a.second > b.second; });
+  return others;
+}
+
+std::string othersText(const Case &of) {
+  constexpr size_t kNamed = 3;
+  const auto others = othersWhoRan(of);
+  if (others.empty()) return "nobody else ran";
+  std::string out;
+  for (size_t i = 0; i < std::min(others.size(), kNamed); ++i)
+    out += (i ? ", " : "") + others[i].first + " (" + percent(others[i].second) + ")";
+  if (others.size() > kNamed) out += " and " + std::to_string(others.size() - kNamed) + " more";
+  return out;
+}
+
+bool onlineWorks(const Case &of) {
+  for (const Json &other : of.card.at("tenants"))
+    if (text(other, "place") == "beside-all" && other.value("awake", false)) return true;
+  return false;
+}
+
+std::optional<Reason> whyNothingIsEnforced(const Case &of) {
+  if (text(of.card, "state") != "ok")
+    return Reason{text(of.card, "state") == "lost" ? "card-lost" : "card-degraded",
+                  "the card is " + text(of.card, "state") + ": " + text(of.card, "reason")};
+  if (!text(of.card, "refusal").empty())
+    return Reason{"plan-refused", "the card keeps its former plan: " + text(of.card, "refusal")};
+  if (text(of.card, "policy") == "best-effort")
+    return Reason{"best-effort", "the policy is best-effort: the driver's own order, no promise"};
+  return std::nullopt;
+}
+
+std::optional<Reason> whyItCannotRun(const Case &of) {
+  const bool rm = text(of.card, "method") == "rm";
+  if (number(of.tenant, "tsgs") == 0) {
+    if (text(of.tenant, "name") != "default" && of.tenant.at("asked").at("cgroups").empty())
+      return Reason{"no-cgroup", "none of its cgroups exists, so no process belongs to it"};
+    return Reason{"not-attached", rm ? "no process of it is known to have work on this card"
+                                     : "no process of it has a context on this card"};
+  }
+  if (number(of.measured, "interval_ns") == 0)
+    return Reason{"not-measured", "nothing is measured yet: only qgpud measures, once a second"};
+  if (ppmOf(of.measured, "work_ppm") == 0) return Reason{"no-work", "it had no work"};
+  return std::nullopt;
+}
+
+std::optional<Reason> whyLess(const Case &of) {
+  const uint32_t work_ppm = ppmOf(of.measured, "work_ppm");
+  const uint32_t throttled_ppm = ppmOf(of.measured, "throttled_ppm");
+  if (of.gotPpm() + of.slackPpm() >= of.promisedPpm()) return std::nullopt;
+  if (throttled_ppm && of.ceilingPpm() < QGPU_PPM && !of.ofWallTime())
+    return Reason{"ceiling", "its ceiling of " + percent(of.ceilingPpm()) + " held it back for " +
+                                 percent(throttled_ppm) + " of the time"};
+  if (work_ppm + of.slackPpm() < QGPU_PPM)
+    return Reason{"partly-idle", "it had work for " + percent(work_ppm) +
+                                     " of the time only, and waited in it for " + othersText(of)};
+  if (text(of.tenant, "place") == "windows-by-lag" && onlineWorks(of))
+    return Reason{"online-first",
+                  "online tenants come first, it gets what they leave: " + othersText(of)};
+  return Reason{"waits", "it waited for " + othersText(of)};
+}
+
+Reason whyEnough(const Case &of) {
+  if (of.ceilingPpm() < QGPU_PPM && ppmOf(of.measured, "throttled_ppm"))
+    return {"ceiling", "it has its share, and its ceiling of " + percent(of.ceilingPpm()) +
+                           " keeps it from more"};
+  return {"as-promised", "it has what is promised"};
+}
+
+Reason whyOf(const Case &of) {
+  if (auto reason = whyNothingIsEnforced(of)) return *reason;
+  if (auto reason = whyItCannotRun(of)) return *reason;
+  if (auto reason = whyLess(of)) return *reason;
+  return whyEnough(of);
+}
+
+std::string placeText(const Case &of) {
+  const std::string place = text(of.tenant, "place");
+  const uint64_t hangs = number(of.measured, "hangs");
+  const std::string window = duration(number(of.tenant.at("effective"), "window_ns"));
+  std::string out;
+  if (text(of.card, "policy") == "best-effort") return "the driver's own rotation";
+  if (place == "rotates")
+    out = "rotates: once in each cycle of " + duration(number(of.card, "cycle_ns"));
+  else if (place == "windows-by-lag")
+    out = "windows of its own of " + window + ", next when it is furthest behind";
+  else if (place == "windows-on-the-clock")
+    out = "windows of its own on the card's clock, " + window + " a period";
+  else if (place == "beside-all")
+    out = "online: beside all others at all times";
+  if (hangs)
+    out += (out.empty() ? "" : "; ") + std::to_string(hangs) +
+           " of its kernels outran its hang timeout while others waited, and put it in windows of "
+           "its own for a while";
+  return out;
+}
+
+bool passedItsPromise(const Case &of) {
+  const uint64_t promised_ns =
+      of.computed.is_null() ? 0 : number(of.computed.at("worst"), "wait_ns");
+  return promised_ns && number(of.measured, "wait_max_ns") > promised_ns + kLookNs;
+}
+
+// ---- one card ----
+
+Json measuredOf(const Json &tenant) {
+  auto rates = tenant.find("measured");
+  return rates == tenant.end() ? Json::object() : *rates;
+}
+
+Json cardExplanation(const Json &card, const Json &tenant) {
+  const Json computed = computedOf(card, text(tenant, "name"));
+  const Case of{card, tenant, computed, measuredOf(tenant)};
+  const Reason why = whyOf(of);
+  Json waits_for = Json::array();
+  for (const auto &[name, use_ppm] : othersWhoRan(of))
+    waits_for.push_back({{"tenant", name}, {"use_ppm", use_ppm}});
+  return {{"index", card.at("index")},
+          {"uuid", card.at("uuid")},
+          {"name", text(card, "name")},
+          {"simulated", card.value("simulated", false)},
+          {"policy", text(card, "policy")},
+          {"method", text(card, "method")},
+          {"state", text(card, "state")},
+          {"state_reason", text(card, "reason")},
+          {"edited", tenant.value("edited", false)},
+          {"asked", tenant.at("asked")},
+          {"now", tenant.at("effective")},
+          {"awake", tenant.value("awake", false)},
+          {"tsgs", number(tenant, "tsgs")},
+          {"computed", computed},
+          {"measured", of.measured},
+          {"place", text(tenant, "place")},
+          {"place_sentence", placeText(of)},
+          {"others", waits_for},
+          {"why", {{"reason", why.word}, {"sentence", why.sentence}}},
+          {"wait_passed_promise", passedItsPromise(of)}};
+}
+
+// ---- for people ----
+
+std::string points(uint64_t ppm) {
+  char out[32];
+  snprintf(out, sizeof(out), "%.2f pp", static_cast<double>(ppm) / 1e4);
+  return out;
+}
+
+std::string askedText(const Json &asked) {
+  const uint64_t wake_ns = number(asked, "wake_ns"), hang_ns = number(asked, "hang_ns");
+  return "  asked: weight " + std::to_string(number(asked, "weight")) + ", guarantee " +
+         percent(number(asked, "guarantee_ppm")) + ", ceiling " +
+         percent(asked.value("ceiling_ppm", uint64_t{QGPU_PPM})) + ", class " +
+         text(asked, "class") + ", wake within " + (wake_ns ? duration(wake_ns) : "none") +
+         ", hang timeout " + (hang_ns ? duration(hang_ns) : "off") + "\n";
+}
+
+std::string numbersText(const Json &card) {
+  const Json &measured = card.at("measured");
+  const bool has_rate = number(measured, "interval_ns") != 0;
+  const Json computed = card.at("computed").is_null() ? Json::object() : card.at("computed");
+  const Json all = computed.value("all_busy", Json::object());
+  const Json worst = computed.value("worst", Json::object());
+  const auto figure = [](const Json &of, const char *key, std::string (*show)(uint64_t)) {
+    return of.contains(key) ? show(number(of, key)) : "-";
+  };
+  Table table({"", "now", "all busy", "worst", "measured", "of wall time"});
+  table.add({"share", percent(number(card.at("now"), "share_ppm")),
+             figure(all, "share_ppm", percent), figure(worst, "share_ppm", percent),
+             has_rate ? percent(number(measured, "share_ppm")) : "-",
+             has_rate ? percent(number(measured, "use_ppm")) : "-"});
+  table.add({"longest wait", "-", figure(all, "wait_ns", duration),
+             figure(worst, "wait_ns", duration), figure(measured, "wait_max_ns", duration), "-"});
+  table.add({"off in 1 s", "-", figure(all, "off_ppm", points), figure(worst, "off_ppm", points),
+             has_rate ? "+- " + percent(number(measured, "error_ppm")) : "-", "-"});
+  table.add({"lost to switching", "-", figure(all, "loss_ppm", percent),
+             figure(worst, "loss_ppm", percent), "-", "-"});
+  return table.text("  ");
+}
+
+std::string longestWaitText(const Json &card) {
+  std::string out;
+  if (card.at("computed").is_null()) return out;
+  const Json &active = card.at("computed").at("worst_wait_active");
+  std::string names;
+  for (const Json &name : active) names += (names.empty() ? "" : ", ") + name.get<std::string>();
+  if (number(card.at("computed").at("worst"), "wait_ns"))
+    out += "  the longest wait is promised for: " + names + " at work\n";
+  if (card.at("wait_passed_promise"))
+    out +=
+        "  it waited longer than that: work that cannot be cut, a hang, or other settings since "
+        "counting began " +
+        duration(number(card.at("measured"), "counted_ns")) + " ago\n";
+  return out;
+}
+
+std::string explainedText(const Json &card) {
+  std::string out = "card " + std::to_string(number(card, "index")) + "  " + text(card, "uuid") +
+                    "  " + text(card, "name") +
+                    (card.value("simulated", false) ? " (simulated)" : "") + "\n";
+  out += "  policy " + text(card, "policy") + ", method " + text(card, "method") + ", " +
+         text(card, "state") + (card.value("edited", false) ? ", set at run time" : "") + "\n";
+  out += askedText(card.at("asked")) + numbersText(card) + longestWaitText(card);
+  if (!text(card, "place_sentence").empty()) out += "  " + text(card, "place_sentence") + "\n";
+  return out + "  why: " + text(card.at("why"), "sentence") + "\n";
+}
+
+bool isCard(const Json &card, const std::string &selector) {
+  return selector.empty() || selector == text(card, "uuid") ||
+         selector == std::to_string(number(card, "index"));
+}
+
+}  // namespace
+
+Result<Json> explanationOf(const Json &status, const std::string &tenant, const std::string &card) {
+  bool known = false, card_found = false;
+  Json cards = Json::array();
+  for (const Json &entry : status.value("configured", Json::array()))
+    known |= text(entry, "name") == tenant;
+  for (const Json &candidate : status.at("cards")) {
+    card_found |= isCard(candidate, card);
+    for (const Json &entry : candidate.at("tenants")) {
+      if (text(entry, "name") != tenant) continue;
+      known = true;
+      if (isCard(candidate, card)) cards.push_back(cardExplanation(candidate, entry));
+    }
+  }
+  if (!known) return Error{ENOENT, "no such tenant", tenant};
+  const std::string driver_error = text(status, "driver_error");
+  if (!driver_error.empty()) return Error{ENODEV, driver_error, card.empty() ? tenant : card};
+  if (!card_found) return Error{ENODEV, "no such card", card};
+  if (cards.empty())
+    return Error{ENODEV, "the tenant is on no such card: the configuration does not name it",
+                 card.empty() ? tenant : card};
+  return Json{{"tenant", tenant}, {"source", text(status, "source")}, {"cards", cards}};
+}
+
+std::string explanationText(const Json &explanation) {
+  std::string out = "tenant " + text(explanation, "tenant") + "\n";
+  for (const Json &card : explanation.at("cards")) out += explainedText(card);
+  return out;
+}
+
+}  // namespace qgpu::ctl
