@@ -121,7 +121,8 @@ class Executor {
   uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   uint64_t probed_window_ns_ = 0;
-  uint64_t turn_ns_ = 0;  // when the last turn began
+  uint64_t turn_ns_ = 0;             // when the last turn began
+  uint64_t charged_ns_ = 0;          // up to when it charged
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
   std::minstd_rand random_;
   std::string degraded_;  // why less is enforced than could be, for as long as this lives

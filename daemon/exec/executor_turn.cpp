@@ -185,9 +185,10 @@ void Executor::forgiveStall() {
   const uint64_t now_ns = options_.now_ns();
   if (turn_ns_ && now_ns > turn_ns_ + kStallNs) {
     turnTrace(cardNs());  // all of it: the hanging control may have been the trace's own
-    core_forgive(&core_);
+    core_forgive(&core_, charged_ns_);
   }
   turn_ns_ = options_.now_ns();
+  charged_ns_ = core_.looked_ns;
 }
 
 // Without a trace: everybody has work, and runs in proportion to the slices.

@@ -127,13 +127,13 @@ static void forget_lags(struct core *core)
 	}
 }
 
-void core_forgive(struct core *core)
+void core_forgive(struct core *core, u64 from_ns)
 {
 	u32 i;
 
 	forget_lags(core);
 	for (i = 0; i < core->tenant_count; i++) {
-		core_fit_restart(core, core->tenants[i]);
+		core_fit_forgive(core, core->tenants[i], from_ns);
 		core_budget_forgive(core, core->tenants[i], core->looked_ns);
 	}
 	core->floor_lag_ns = 0;

@@ -553,10 +553,11 @@ void core_tenant_remove(struct core *core, struct core_tenant *tenant);
 void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns);
 
 /**
- * core_forgive() - nobody owes or is owed anything for what ran up to the last look, as after a
- *                  time in which nothing could be enforced; counters keep it
+ * core_forgive() - nobody owes or is owed anything for what ran up to the last look, and nothing
+ *                  follows from how it ran since @from_ns, when nothing could be enforced any more;
+ *                  counters keep it
  */
-void core_forgive(struct core *core);
+void core_forgive(struct core *core, u64 from_ns);
 
 /**
  * core_tsg_add() / core_tsg_remove() - @tenant NULL = nobody's; added unlisted
@@ -660,11 +661,11 @@ bool core_ledger_trim(struct core *core, u64 now_ns);
  */
 void core_fit_overran(struct core_tenant *tenant);
 
-/* Used between the files of the core: evidence starts afresh, or its share
- * is to change; work was looked for, and before that
- * none had been seen if @was_quiet; the visit that is followed ended,
- * @next runs since; it computes though the engine is to leave it; an owner's window closes; lags
- * after a plan. */
+/* Used between the files of the core: what was seen of it since @from_ns shows nothing; evidence
+ * starts afresh, or its share is to change; work was looked for, and before that none had been seen
+ * if @was_quiet; the visit that is followed ended, @next runs since; it computes though the engine
+ * is to leave it; an owner's window closes; lags after a plan. */
+void core_fit_forgive(struct core *core, struct core_tenant *tenant, u64 from_ns);
 void core_fit_restart(const struct core *core, struct core_tenant *tenant);
 void core_fit_settle(const struct core *core, struct core_tenant *tenant);
 void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet);

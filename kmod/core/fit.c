@@ -50,6 +50,15 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_run_ns = tenant->run_ns;
 }
 
+void core_fit_forgive(struct core *core, struct core_tenant *tenant, u64 from_ns)
+{
+	core_fit_restart(core, tenant);
+	if (!tenant->misfit || tenant->misfit_from_ns < from_ns)
+		return;
+	tenant->misfit = false;
+	core->dirty = true;
+}
+
 void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 {
 	u64 span_ns = now_ns > tenant->observed_ns ? now_ns - tenant->observed_ns : 0;

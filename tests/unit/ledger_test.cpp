@@ -339,7 +339,7 @@ TEST(Forgiveness, NobodyOwesOrIsOwedAndCountersStay) {
   ASSERT_LT(core_lag_ns(&bench.core, &a.core), -100'000'000);
   ASSERT_GT(core_lag_ns(&bench.core, &b.core), 100'000'000);
   const uint64_t ran = counters(bench, a).run_ns;
-  core_forgive(&bench.core);
+  core_forgive(&bench.core, bench.now);
   EXPECT_EQ(core_lag_ns(&bench.core, &a.core), 0);
   EXPECT_EQ(core_lag_ns(&bench.core, &b.core), 0);
   EXPECT_EQ(counters(bench, a).run_ns, ran);
@@ -348,6 +348,19 @@ TEST(Forgiveness, NobodyOwesOrIsOwedAndCountersStay) {
   look(bench, bench.now + 2 * kMilli, &b);
   EXPECT_GT(core_lag_ns(&bench.core, &a.core), 0);
   EXPECT_LT(core_lag_ns(&bench.core, &b.core), 0);
+}
+
+TEST(Forgiveness, WhoGotWindowsBecauseOfItIsInTheRotationAgain) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  bench.saturate();
+  a.core.misfit = b.core.misfit = true;
+  a.core.misfit_from_ns = bench.now - kSecond;
+  b.core.misfit_from_ns = bench.now;
+  core_forgive(&bench.core, bench.now - kMilli);
+  bench.plan();
+  EXPECT_TRUE(a.core.misfit);
+  EXPECT_EQ(b.core.place, CORE_ROTATES);
 }
 
 TEST(Forgiveness, BudgetsAreThoseOfThePeriodThatIsOn) {
@@ -360,7 +373,7 @@ TEST(Forgiveness, BudgetsAreThoseOfThePeriodThatIsOn) {
   }
   core_pick(&bench.core, bench.now);
   ASSERT_LT(a.core.left_ns, -500'000'000);
-  core_forgive(&bench.core);
+  core_forgive(&bench.core, bench.now);
   for (const auto *tenant : {&a, &b}) {
     EXPECT_GE(tenant->core.left_ns, 0);
     EXPECT_LE(tenant->core.left_ns, static_cast<s64>(tenant->core.budget_ns));
