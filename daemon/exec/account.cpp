@@ -120,13 +120,18 @@ uint64_t Account::absentFromNs(const Visitor &visitor, uint64_t round_ns) const 
   return since + (on_ && idle_ ? kRoundSlackNs : round_ns);
 }
 
-// Who was free to run for a round of all others and did not has no work; nor has who gave its
-// slice away, unless it is believed to be back at once.
-void Account::noteAbsent(uint64_t now_ns) {
+uint64_t Account::roundNs() const {
   uint64_t round_ns = kRoundSlackNs;
   for (const auto &[pid, visitor] : visitors_)
     if (visitor.open && visitor.tsg && visitor.tsg->has_work)
       round_ns += visitor.slice_ns + params_.switch_ns;
+  return round_ns;
+}
+
+// Who was free to run for a round of all others and did not has no work; nor has who gave its
+// slice away, unless it is believed to be back at once.
+void Account::noteAbsent(uint64_t now_ns) {
+  const uint64_t round_ns = roundNs();
   for (auto &[pid, visitor] : visitors_) {
     if (!visitor.open || !visitor.tsg || !visitor.tsg->tenant || !visitor.tsg->awake) continue;
     if (on_ && pid == pid_) continue;

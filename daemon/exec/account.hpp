@@ -75,6 +75,8 @@ class Account {
   uint64_t heldFromNs() const { return start_ns_; }
   // The holder was found without work, and no record said otherwise since.
   bool holderIdle() const { return on_ && idle_; }
+  // How long it takes at most until each that may run and has work has had its turn.
+  uint64_t roundNs() const;
   // Up to when everything is charged.
   uint64_t chargedNs() const { return core_.looked_ns; }
 

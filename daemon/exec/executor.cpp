@@ -99,6 +99,10 @@ Result<void> Executor::init() {
         report(kind, tsg.tenant ? tsg.tenant->asked.id : kNoTenant, tsg.process.pid, error.sentence,
                value, kind == EventKind::kControlRefused ? static_cast<uint32_t>(value) : 0);
       });
+  progress_ = std::make_unique<Progress>(
+      *account_, *controls_, [this](const ManagedTsg &tsg, const std::string &what, uint64_t ns) {
+        report(EventKind::kNoProgress, tsg.tenant->asked.id, tsg.process.pid, what, ns);
+      });
   store_ = std::make_unique<Store>(storePath(options_.run_dir, options_.uuid));
   since_ns_ = options_.now_ns();
   client_ticks_ = ticksNow();

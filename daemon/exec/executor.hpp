@@ -22,6 +22,7 @@
 #include "controls.hpp"
 #include "enforcer.hpp"
 #include "process.hpp"
+#include "progress.hpp"
 #include "protocol.hpp"
 #include "roster.hpp"
 #include "store.hpp"
@@ -111,6 +112,7 @@ class Executor {
   std::unique_ptr<Account> account_;
   std::unique_ptr<Controls> controls_;
   std::unique_ptr<Enforcer> enforcer_;
+  std::unique_ptr<Progress> progress_;
   std::unique_ptr<Store> store_;
   Stored inherited_;  // from an earlier worker
   std::map<ProcessId, Managed> processes_;

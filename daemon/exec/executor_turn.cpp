@@ -386,6 +386,7 @@ uint64_t Executor::turn() {
   turnProcesses(options_.now_ns());
   turnTrace(cardNs());
   forgiveStall();
+  if (trace_) progress_->check(*roster_, core_.looked_ns);
   if (trace_ && roster_->enforcing()) {
     probeHolder(cardNs());
     probeEarly(cardNs());

@@ -49,6 +49,14 @@ struct ManagedTsg {
   uint64_t answers = 0;
   unsigned answer_count = 0;
   uint64_t asked_ns = 0;
+  // Of progress.cpp: since it was let run at opened_ns.
+  struct Watch {
+    uint64_t opened_ns = 0;
+    bool cut = false;   // it was stopped while it computed
+    bool done = false;  // it has gone on, or is not waited for
+    unsigned tried = 0;
+    uint64_t tried_ns = 0;
+  } watch;
 
   uint64_t sliceUs() const { return written_us ? written_us : found_us; }
 };

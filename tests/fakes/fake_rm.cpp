@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kStepNs = 10'000;
 constexpr uint64_t kSaveNs = 80'000, kRestoreNs = 80'000, kWarmNs = 30'000;
+constexpr uint64_t kEnableRingNs = 5'000'000;
 constexpr uint32_t kGpuId = 0x600, kRecords = 32768;
 constexpr uint32_t kDevice = 0x5c000002, kSubdevice = 0x5c000003, kTsg = 0x5c000015;
 constexpr uint32_t kChannel = 0x5c00001c, kCopyTsg = 0x5c00003e, kCopyChannel = 0x5c000040;
@@ -33,8 +34,17 @@ void FakeRm::showTime() {
   uint32_t token = 0;
   std::memcpy(&token, page_.data() + rm::kUsermodeDoorbell, sizeof(token));
   if (!token) return;
-  rings.push_back(token);
+  ring(token);
   std::memset(page_.data() + rm::kUsermodeDoorbell, 0, sizeof(token));
+}
+
+// The ring that belongs to an enable comes too early to help.
+void FakeRm::ring(uint32_t token) {
+  rings.push_back(token);
+  for (const auto &tsg : tsgs_)
+    if (tsg->id == token / 16 && tsg->lost == FakeTsg::kUntilRung &&
+        now_ns_ > tsg->lost_ns + kEnableRingNs)
+      tsg->lost = FakeTsg::kNo;
 }
 
 FakeTsg &FakeRm::addProcess(pid_t pid, unsigned channels, int control_fd) {
@@ -168,6 +178,7 @@ void FakeRm::step() {
 }
 
 void FakeRm::advance(uint64_t ns) {
+  showTime();
   for (uint64_t t = 0; t < ns; t += kStepNs)
     if (tsgs_.empty())
       now_ns_ += kStepNs;
@@ -283,13 +294,25 @@ uint32_t FakeRm::handleInfo(uint32_t client, rm::HandleInfo &info) {
   return rm::kOk;
 }
 
+void FakeRm::gateTsg(FakeTsg &tsg, bool disable) {
+  if (tsg.enabled && !disable && tsg.lost == FakeTsg::kUntilEnabled) tsg.lost = FakeTsg::kNo;
+  if (!tsg.enabled && !disable && lose_next) {
+    tsg.lost = lose_next;
+    tsg.lost_ns = now_ns_;
+    lose_next = FakeTsg::kNo;
+  }
+  tsg.enabled = !disable;
+}
+
 uint32_t FakeRm::gate(const rm::DisableChannels &params) {
   if (!params.count) return 0x3a;
+  std::set<FakeTsg *> tsgs;
   for (uint32_t i = 0; i < params.count; i++) {
     FakeTsg *tsg = findChannel(params.clients[i], params.channels[i]);
     if (!tsg) return rm::kObjectNotFound;
-    tsg->enabled = !params.disable;
+    tsgs.insert(tsg);
   }
+  for (FakeTsg *tsg : tsgs) gateTsg(*tsg, params.disable);
   advance(params.disable ? 500'000 : 350'000);
   return rm::kOk;
 }
@@ -309,6 +332,7 @@ uint32_t FakeRm::controlTsg(FakeTsg &tsg, const rm::Control &call) {
       return rm::kOk;
     case rm::kCtrlTsgPreempt:
       if (on_ == &tsg && phase_ == Phase::kRun) preempt_ = true;
+      if (tsg.lost == FakeTsg::kUntilPreempted) tsg.lost = FakeTsg::kNo;
       advance(400'000);
       return rm::kOk;
     default:

@@ -34,7 +34,11 @@ struct FakeTsg {
   uint64_t run_ns = 0;                    // time that work was done
   uint64_t gap_longest_ns = 0, stopped_ns = 0;
 
-  bool ready() const { return enabled && hasWork(); }
+  // An enable that the host does not notice: until what brings it back.
+  enum Lost { kNo, kUntilRung, kUntilEnabled, kUntilPreempted, kForEver } lost = kNo;
+  uint64_t lost_ns = 0;
+
+  bool ready() const { return enabled && !lost && hasWork(); }
   bool hasWork() const {
     return work.kind == FakeWork::kQueued || (work.kind == FakeWork::kSync && !gap_left_ns);
   }
@@ -57,6 +61,8 @@ class FakeRm final : public exec::RmIo {
   std::map<uint32_t, uint32_t> refuse;
   // The next call of a control takes so much longer.
   std::map<uint32_t, uint64_t> slow_once_ns;
+  // The next enable of a TSG that was stopped is lost so.
+  FakeTsg::Lost lose_next = FakeTsg::kNo;
   uint32_t status_of_trace = 0;
   bool permit_duplicates = true, permit_looks = true;
   // A class of doorbell page that the card has.
@@ -89,6 +95,8 @@ class FakeRm final : public exec::RmIo {
   uint32_t alloc(exec::rm::Alloc &call, int fd);
   uint32_t control(const exec::rm::Control &call, int fd);
   uint32_t controlTsg(FakeTsg &tsg, const exec::rm::Control &call);
+  void ring(uint32_t token);
+  void gateTsg(FakeTsg &tsg, bool disable);
   uint32_t gate(const exec::rm::DisableChannels &params);
   uint32_t handleInfo(uint32_t client, exec::rm::HandleInfo &info);
   bool owns(int fd, uint32_t client) const;

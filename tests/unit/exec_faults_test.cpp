@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the executor does when something is kept from it: processes that it may not or cannot
-// see, controls that hang.
+// see, controls that hang, tenants that do not go on.
 #include <cerrno>
 
 #include "daemon/exec/rm_abi.hpp"
@@ -138,6 +138,69 @@ TEST(ExecutorFaults, WhatRanWhileAControlHungIsNobodysDebt) {
       const auto got = bed.shares({a, b}, 4 * kSecond);
       EXPECT_NEAR(got[0] / got[1], 2, hang.tolerance) << got[0] << " " << got[1];
     }
+}
+
+// An enable that the host does not notice, and what it takes to bring the tenant back.
+TEST(ExecutorFaults, WhoDoesNotGoOnAfterAGateIsHelpedInOrderAndThatIsSaid) {
+  QGPU_TRACE_SEED();
+  const std::pair<fakes::FakeTsg::Lost, const char *> cases[] = {
+      {fakes::FakeTsg::kUntilRung, "until it was rung again"},
+      {fakes::FakeTsg::kUntilEnabled, "until it was enabled again"},
+      {fakes::FakeTsg::kUntilPreempted, "until it was preempted"}};
+  for (const auto &[lost, sentence] : cases)
+    for (const bool alone : {true, false}) {
+      Bed bed;
+      bed.open();
+      ASSERT_TRUE(bed.plan(QGPU_POLICY_FIXED_SHARE,
+                           {tenantOf(1, 100, 300'000), tenantOf(2, 100, 300'000)}));
+      const size_t a = bed.add(1, queued());
+      if (!alone) bed.add(2, queued());
+      bed.run(1 * kSecond);
+      EXPECT_EQ(bed.count(EventKind::kNoProgress), 0u);
+      bed.io.lose_next = lost;
+      bed.run(1 * kSecond);
+      EXPECT_EQ(bed.count(EventKind::kNoProgress), 1u) << sentence;
+      const std::string said = bed.lastSentence(EventKind::kNoProgress);
+      EXPECT_NE(said.find(sentence), std::string::npos) << said;
+      EXPECT_NEAR(bed.shares({a}, 2 * kSecond)[0], 0.3, 0.005) << sentence;
+    }
+}
+
+TEST(ExecutorFaults, WhomNothingBringsBackIsTriedAgainAndTheOthersGoOn) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(
+      bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 300'000), tenantOf(2, 100, 300'000)}));
+  const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
+  bed.run(1 * kSecond);
+  for (const size_t i : {a, b}) {
+    bed.io.lose_next = fakes::FakeTsg::kForEver;
+    while (bed.io.lose_next) bed.run(kMilli);
+    const size_t lost = bed.tsg(a).lost ? a : b;
+    bed.run(5 * kSecond);
+    EXPECT_NEAR(bed.shares({a + b - lost}, 2 * kSecond)[0], 0.3, 0.01);
+    bed.tsg(lost).lost = fakes::FakeTsg::kUntilPreempted;
+    bed.run(1500 * kMilli);
+    EXPECT_EQ(bed.tsg(lost).lost, fakes::FakeTsg::kNo);
+    EXPECT_EQ(bed.count(EventKind::kNoProgress), i - a + 1);
+  }
+}
+
+TEST(ExecutorFaults, WhoHasNothingToDoIsNoLostTenant) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(
+      bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 300'000), tenantOf(2, 100, 300'000)}));
+  const size_t a = bed.add(1, synced(2000, 30'000)), b = bed.add(2, queued());
+  bed.run(5 * kSecond);
+  bed.tsg(a).work = {};
+  bed.run(2 * kSecond);
+  bed.tsg(a).work = synced(5000, 100);
+  bed.run(2 * kSecond);
+  EXPECT_EQ(bed.count(EventKind::kNoProgress), 0u) << bed.lastSentence(EventKind::kNoProgress);
+  EXPECT_NEAR(bed.shares({b}, 2 * kSecond)[0], 0.3, 0.01);
 }
 
 }  // namespace
