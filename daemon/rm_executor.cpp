@@ -356,8 +356,9 @@ void RmExecutor::onEvent(std::span<const std::byte> packet, std::vector<CardEven
   }
   if (event->pid) out.pid = static_cast<uint32_t>(event->pid);
   out.reason = event->sentence;
-  if (event->kind != exec::EventKind::kProcessControlled &&
-      event->kind != exec::EventKind::kProcessGone)
+  if ((event->kind != exec::EventKind::kProcessControlled &&
+       event->kind != exec::EventKind::kProcessGone) ||
+      !out.reason.empty())
     spdlog::warn("card {}: {}{} {}", card_.uuid, eventName(out.kind),
                  out.tenant_name.empty() ? "" : " of tenant " + out.tenant_name + ":", out.reason);
   events.push_back(std::move(out));

@@ -14,6 +14,8 @@
 namespace qgpu::exec {
 namespace {
 
+// nvidia-cuda-mps-server, as long as the kernel keeps names.
+constexpr const char *kMpsName = "nvidia-cuda-mps";
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs = 20'000;
 // Of a window that follows others.
@@ -97,7 +99,11 @@ void Executor::reportControlled(const ProcessId &id, const Managed &managed) {
   uint64_t gap_ns = 0;
   for (const auto &tsg : roster_->tsgs())
     if (tsg->process == id) gap_ns = std::max(gap_ns, tsg->uncontrolled_ns);
-  report(EventKind::kProcessControlled, managed.tenant_id, id.pid, "", gap_ns);
+  std::string sentence;
+  if (processName(id.pid) == kMpsName)
+    sentence = "process " + std::to_string(id.pid) +
+               " is an MPS server: its clients are one tenant together";
+  report(EventKind::kProcessControlled, managed.tenant_id, id.pid, sentence, gap_ns);
 }
 
 void Executor::reportBlind(const ProcessId &id, Managed &managed) {

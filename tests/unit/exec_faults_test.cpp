@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the executor does when something is kept from it: processes that it may not or cannot
 // see, controls that hang, tenants that do not go on.
+#include <sys/prctl.h>
+
 #include <cerrno>
 
 #include "daemon/exec/rm_abi.hpp"
@@ -36,6 +38,26 @@ TEST(ExecutorFaults, WhoMayNotBeLookedAtIsToldOfOnceAndShown) {
     EXPECT_EQ(bed.executor->stats().head.card_state, uint32_t{QGPU_CARD_OK});
     EXPECT_EQ(bed.lastSentence(EventKind::kCardState), "");
   }
+}
+
+TEST(ExecutorFaults, AnMpsServerIsOneTenantAndThatIsSaid) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  char name[16];
+  prctl(PR_GET_NAME, name);
+  prctl(PR_SET_NAME, "nvidia-cuda-mps-server");  // children begin with it
+  const size_t a = bed.add(1, queued());
+  prctl(PR_SET_NAME, name);
+  bed.run(1 * kSecond);
+  const std::string said = bed.lastSentence(EventKind::kProcessControlled);
+  EXPECT_NE(said.find("is an MPS server"), std::string::npos) << said;
+  const size_t b = bed.add(2, queued());
+  bed.run(1 * kSecond);
+  EXPECT_EQ(bed.lastSentence(EventKind::kProcessControlled), "");
+  const auto got = bed.shares({a, b}, 2 * kSecond);
+  EXPECT_NEAR(got[0] / got[1], 2, 0.1);
 }
 
 TEST(ExecutorFaults, WhoUsesTheCardWithoutADescriptorIsToldOf) {
