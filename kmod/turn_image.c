@@ -133,17 +133,28 @@ static void continue_rotation(const struct turn *turn, u64 now_ns, struct start 
 		start->used_ns = used_ns;
 }
 
-/* With whom the others begin: whole slices, so whoever was cut late has had its turn. */
+/* With whom the others begin: whole slices, so whoever was cut late has had its turn; and first
+ * those that found no room in the last image. */
 static void continue_others(const struct turn *turn, u64 now_ns, struct start *start)
 {
 	struct core_phase cut;
+	struct turn_tsg *tsg;
+	u32 at = 0, i;
 
 	core_cut_other(&turn->core, now_ns, &cut);
-	if (!cut.tsg)
-		return;
-	start->other_position = container_of(cut.tsg, struct turn_tsg, core)->position;
-	if (2 * cut.used_ns >= cut.slice_ns)
-		start->other_position = next_position(turn, start->other_position);
+	if (cut.tsg) {
+		at = container_of(cut.tsg, struct turn_tsg, core)->position;
+		if (2 * cut.used_ns >= cut.slice_ns)
+			at = next_position(turn, at);
+	}
+	start->other_position = at;
+	for (i = 0; i < turn->tsg_count; i++, at = next_position(turn, at)) {
+		tsg = turn->tsgs[at];
+		if (tsg->left_out && core_admits(&turn->core, &tsg->core)) {
+			start->other_position = at;
+			return;
+		}
+	}
 }
 
 static struct start where_to_start(const struct turn *turn, u64 now_ns)
@@ -194,8 +205,8 @@ static bool repeat_online(struct turn *turn, struct draft *draft)
 	return true;
 }
 
-/* The others in order, each after a round of the online. A tenant's that finds no room waits for
- * the next image, which begins where this one was cut; nobody's have to be in it. */
+/* The others in order, each after a round of the online. A tenant's that finds no room is
+ * the first in the next image; nobody's have to be in this one. */
 static void put_others(struct turn *turn, struct draft *draft, bool nobodys)
 {
 	u32 at = draft->start->other_position, i;
@@ -207,7 +218,9 @@ static void put_others(struct turn *turn, struct draft *draft, bool nobodys)
 		    !core_admits(&turn->core, &tsg->core))
 			continue;
 		draft->reserve -= nobodys;
-		if (draft->count == draft->online || repeat_online(turn, draft) || nobodys)
+		tsg->left_out =
+			draft->count != draft->online && !repeat_online(turn, draft) && !nobodys;
+		if (!tsg->left_out)
 			put(turn, draft, tsg);
 	}
 }

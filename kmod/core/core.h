@@ -147,9 +147,11 @@
  * (strictly periodic looks would alias). A change between two looks d apart is off by a uniform
  * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
  * published error is 3 standard deviations. A look whose time depends on what was seen has no
- * weight, but near a window's end, where what is seen decides when that is. At the edges of an
- * exclusive window turn.c looks in steps of at most 0.1 % of the window; the same rule then is
- * "the middle of the last step", and the half steps are added up as a hard bound.
+ * weight, but near a window's end, where what is seen decides when that is, and from an image to
+ * whoever it brings: tails and switches follow the same way each time, so they are looked at until
+ * they end. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
+ * window; the same rule then is "the middle of the last step", and the half steps are added up as
+ * a hard bound.
  *
  * LAG. lag_i = entitled - run over delivered time while i is busy. With the virtual time
  * V = integral of d(delivered) / (sum of phi of the busy), entitled = phi_i * (V - V at joining):
@@ -453,6 +455,7 @@ struct core_totals {
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
  *            how long; @drain_told: that was longer than it may; @hangs, @hung: how often so far,
  *            and whose it was last
+ * @followed: the chip took an image (set by turn.c), and nobody in it was seen on the engine yet
  * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
  * @sharing_count: tenants of the group that are sharing
  * @v: virtual time; @busy_ppm: sum of shares of the sharing; @busy_recip: 10^6 * 2^20 / busy_ppm
@@ -486,7 +489,7 @@ struct core {
 	enum core_seen seen;
 	struct core_tsg *seen_tsg;
 	struct core_tenant *seen_tenant;
-	bool seen_before, tail, draining, drain_told;
+	bool seen_before, tail, draining, drain_told, followed;
 	u64 drain_ns;
 	u64 hangs;
 	struct core_tenant *hung;

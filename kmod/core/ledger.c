@@ -490,6 +490,14 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 		tsg->tenant->phase = (struct core_phase){ tsg, tsg->slice_ns, tsg->slice_ns };
 }
 
+/* From one who has left to the next, who is not there yet. */
+static bool is_between(const struct core *core, u64 now_ns, enum core_seen seen)
+{
+	return seen == CORE_SEEN_SWITCH ||
+	       (seen == CORE_SEEN_IDLE &&
+		now_ns < core->window.from_ns + core_window_cost_ns(core));
+}
+
 /* What anybody ran in a time in which nobody looked is a guess, and nothing follows from it. */
 static void looks_missed(struct core *core, u64 span_ns, u64 now_ns)
 {
@@ -529,6 +537,7 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	/* A tail is not its owner's time. */
 	if (core->tail)
 		core->window.from_ns = now_ns;
+	core->followed = core->tail || (core->followed && is_between(core, now_ns, seen));
 	if (tenant && core->draining) {
 		core_fit_drains(core, tenant, span_ns, now_ns);
 	} else {

@@ -95,7 +95,7 @@ static bool near_end(const struct core *core)
 bool core_samples(const struct core *core, u64 now_ns)
 {
 	return core->window.kind != CORE_WINDOW_EXCLUSIVE || now_ns >= core->look_at_ns ||
-	       core->seen != CORE_SEEN_IDLE || near_end(core);
+	       core->seen != CORE_SEEN_IDLE || near_end(core) || core->followed;
 }
 
 /* When an owner by turns has held its window for too long. */
@@ -108,10 +108,22 @@ static u64 gaps_end(const struct core *core, u64 now_ns)
 	return max(core_gaps_end_ns(core), now_ns);
 }
 
+/*
+ * After an image was taken, until somebody in it is on the engine: a tail is found to a fifth of
+ * its length, a switch to half of p. Both begin when a look was just made and are much the same
+ * each time, so looks at their usual distance would be wrong by much the same each time.
+ */
+static u64 edge_look(const struct core *core)
+{
+	if (!core->followed)
+		return U64_MAX;
+	return core->looked_ns + max(core->drain_ns >> 2, core->params.takeoff_ns >> 1);
+}
+
 /* When something is due that is no sample. */
 static u64 next_event(const struct core *core, u64 now_ns)
 {
-	u64 next_ns = min(ceiling_end(core), pressed_from(core));
+	u64 next_ns = min(min(ceiling_end(core), pressed_from(core)), edge_look(core));
 
 	/* Somebody got work while the last window was being carried out. */
 	if (!core->window.owner && core->policy != CORE_BEST_EFFORT && !core_rests(core))
