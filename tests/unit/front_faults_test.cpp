@@ -43,11 +43,24 @@ TEST(FrontFaults, ACallCanBeSlowAndRefused) {
   EXPECT_EQ(rules.count, 2u);
 }
 
+TEST(FrontFaults, WhatIsLostIsNeitherRefusedNorSlow) {
+  fault_rules rules{};
+  ASSERT_EQ(parse(rules, "lose 0x2080110b 2"), 0);
+  ASSERT_EQ(parse(rules, "refuse 0x2080110b 5 1"), 0);
+  EXPECT_EQ(fault_rules_apply(&rules, 0x2080110b).status, 5u);
+  EXPECT_EQ(fault_rules_apply(&rules, 0x2080110b).status, 0u);
+  EXPECT_FALSE(fault_rules_lose(&rules, 0x2080110c));
+  EXPECT_TRUE(fault_rules_lose(&rules, 0x2080110b));
+  EXPECT_TRUE(fault_rules_lose(&rules, 0x2080110b));
+  EXPECT_FALSE(fault_rules_lose(&rules, 0x2080110b));
+  EXPECT_EQ(rules.count, 0u);
+}
+
 TEST(FrontFaults, WhatIsNoRuleChangesNothing) {
-  for (const char *line :
-       {"", "   ", "refuse", "refuse 1", "refuse 1 0", "refuse 1 2 0", "refuse 1 2 3 4",
-        "refuse x 1", "refuse 0x 1", "refuse 1x 1", "refuse -1 1", "slow 1 60001",
-        "slow 1 4294967296", "clear 1", "Refuse 1 1", "refuse 08a 1"}) {
+  for (const char *line : {"", "   ", "refuse", "refuse 1", "refuse 1 0", "refuse 1 2 0",
+                           "refuse 1 2 3 4", "refuse x 1", "refuse 0x 1", "refuse 1x 1",
+                           "refuse -1 1", "slow 1 60001", "slow 1 4294967296", "clear 1",
+                           "Refuse 1 1", "refuse 08a 1", "lose 1", "lose 1 0", "lose 1 1 1"}) {
     fault_rules rules{};
     ASSERT_EQ(parse(rules, "refuse 7 7"), 0);
     EXPECT_LT(parse(rules, line), 0) << line;

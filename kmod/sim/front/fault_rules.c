@@ -63,11 +63,28 @@ static int read_number(const char *text, u32 *out)
 	return 0;
 }
 
+static int read_loss(char *words[], u32 count, struct fault_rule *rule)
+{
+	int err;
+
+	rule->kind = FAULT_LOSE;
+	if (count != 3)
+		return -EINVAL;
+	err = read_number(words[1], &rule->cmd);
+	if (!err)
+		err = read_number(words[2], &rule->times);
+	if (!err && !rule->times)
+		err = -EINVAL;
+	return err;
+}
+
 static int read_rule(char *words[], u32 count, struct fault_rule *rule)
 {
 	int err;
 
 	*rule = (struct fault_rule){ .kind = FAULT_REFUSE };
+	if (!strcmp(words[0], "lose"))
+		return read_loss(words, count, rule);
 	if (!strcmp(words[0], "slow"))
 		rule->kind = FAULT_SLOW;
 	else if (strcmp(words[0], "refuse"))
@@ -124,7 +141,7 @@ struct fault fault_rules_apply(struct fault_rules *rules, u32 cmd)
 	for (i = 0; i < rules->count; i++) {
 		struct fault_rule *rule = &rules->rule[i];
 
-		if (rule->cmd == cmd) {
+		if (rule->cmd == cmd && rule->kind != FAULT_LOSE) {
 			if (rule->kind == FAULT_SLOW)
 				fault.slow_ms = max(fault.slow_ms, rule->value);
 			else
@@ -136,4 +153,20 @@ struct fault fault_rules_apply(struct fault_rules *rules, u32 cmd)
 	}
 	rules->count = kept;
 	return fault;
+}
+
+bool fault_rules_lose(struct fault_rules *rules, u32 cmd)
+{
+	u32 i;
+
+	for (i = 0; i < rules->count; i++) {
+		struct fault_rule *rule = &rules->rule[i];
+
+		if (rule->cmd != cmd || rule->kind != FAULT_LOSE)
+			continue;
+		if (!use_up(rule))
+			rules->rule[i] = rules->rule[--rules->count];
+		return true;
+	}
+	return false;
 }

@@ -30,6 +30,18 @@ u32 front_fault(u32 cmd)
 	return fault.status;
 }
 
+bool front_fault_loses(u32 cmd)
+{
+	bool lost = false;
+
+	if (!READ_ONCE(rules.count))
+		return false;
+	mutex_lock(&rules_lock);
+	lost = fault_rules_lose(&rules, cmd);
+	mutex_unlock(&rules_lock);
+	return lost;
+}
+
 static int rules_show(struct seq_file *out, void *unused)
 {
 	u32 i;
@@ -38,8 +50,12 @@ static int rules_show(struct seq_file *out, void *unused)
 	for (i = 0; i < rules.count; i++) {
 		const struct fault_rule *rule = &rules.rule[i];
 
-		seq_printf(out, "%s %#x %#x %u\n", rule->kind == FAULT_SLOW ? "slow" : "refuse",
-			   rule->cmd, rule->value, rule->times);
+		if (rule->kind == FAULT_LOSE)
+			seq_printf(out, "lose %#x %u\n", rule->cmd, rule->times);
+		else
+			seq_printf(out, "%s %#x %#x %u\n",
+				   rule->kind == FAULT_SLOW ? "slow" : "refuse", rule->cmd,
+				   rule->value, rule->times);
 	}
 	mutex_unlock(&rules_lock);
 	return 0;

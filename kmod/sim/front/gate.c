@@ -11,6 +11,7 @@
  *
  * No lock of the caller's client is held: the listed clients' are taken one after another.
  */
+#include "faults.h"
 #include "host.h"
 
 typedef u32 (*channel_fn)(struct front_channel *channel, void *arg);
@@ -137,6 +138,8 @@ u32 front_gate(struct front_host *host, const struct rm_disable_params *params)
 	status = for_each_channel(host, params, look, NULL);
 	if (status)
 		return status;
+	if (!params->disable && front_fault_loses(RM_CTRL_DISABLE_CHANNELS))
+		return RM_OK;
 	if (!params->disable) {
 		status = for_each_channel(host, params, go, &changed);
 		if (changed)
