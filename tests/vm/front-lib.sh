@@ -44,6 +44,22 @@ front_is_empty() {
 	awk '$2 != 0 { left = 1 } END { exit left }' "$front_debug/card0/objects"
 }
 
+# front_look: record[NAME] for each of pids[NAME], and card_ns, at one instant by the card's own record; without starting
+# a process, which takes milliseconds.
+declare -A record
+front_look() {
+	local lines line name
+	mapfile -t lines <"$front_debug/card0/tsgs"
+	for line in "${lines[@]}"; do
+		for name in "${!pids[@]}"; do
+			[[ $line != *" pid ${pids[$name]} "* ]] || record[$name]=${line##* }
+		done
+	done
+	mapfile -t lines <"$front_debug/card0/totals"
+	# shellcheck disable=SC2034 # for who calls
+	card_ns=${lines[0]#time_ns }
+}
+
 # front_unload: nothing may be left of anybody, and the modules go.
 front_unload() {
 	if wait_until 5 front_is_empty; then

@@ -402,7 +402,7 @@ static void trace_full(const struct exec_target *target)
 	struct rm_trace_record last[2];
 	uint32_t i, count;
 
-	tap_status(exec_open(&reader, 0), 0, "a second reader");
+	tap_status(rm_client_open(&reader, 0), 0, "a second reader");
 	tap_status(exec_trace_open(&reader, 16, &small), 0, "with room for 15 records");
 	for (i = 0; i < 20; i++) {
 		exec_preempt(target);
@@ -474,7 +474,7 @@ static void trace_unprivileged(const struct exec_target *target)
 		static struct exec_trace mine;
 		uint32_t i, count, wrong = 0;
 
-		if (setuid(65534) || exec_open(&reader, 0) || exec_trace_open(&reader, 256, &mine))
+		if (setuid(65534) || rm_client_open(&reader, 0) || exec_trace_open(&reader, 256, &mine))
 			_exit(1);
 		sleep_ns(200000000);
 		exec_trace_flush(&reader, &mine);
@@ -523,7 +523,7 @@ int main(void)
 	struct child *a, *b;
 	struct exec_target first, second;
 
-	tap_status(exec_open(&own, 0), 0, "an executor opens the card");
+	tap_status(rm_client_open(&own, 0), 0, "an executor opens the card");
 	counters_go_up();
 	a = child_start(0);
 	discovery(a, &first);

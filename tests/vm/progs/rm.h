@@ -206,13 +206,11 @@ static inline uint32_t rm_bell_open(struct rm_tenant *t, int card, int *fd,
 	return *page == MAP_FAILED ? RM_IOCTL_FAILED | (uint32_t)errno : 0;
 }
 
-static inline uint32_t rm_tenant_open(struct rm_tenant *t, int card)
+/* A client with device, subdevice and a doorbell page, and nothing else. */
+static inline uint32_t rm_client_open(struct rm_tenant *t, int card)
 {
 	struct rm_device_params device = { .device_id = (uint32_t)card };
 	struct rm_subdevice_params subdevice = { 0 };
-	struct rm_vaspace_params vaspace = { 0 };
-	struct rm_virtual_params virtual = { 0 };
-	struct rm_tsg_params tsg = { .engine_type = RM_ENGINE_GRAPHICS };
 	struct rm_register_fd link;
 	char path[32];
 
@@ -225,26 +223,35 @@ static inline uint32_t rm_tenant_open(struct rm_tenant *t, int card)
 	link.ctl_fd = t->ctl;
 	t->device = rm_next_handle(t);
 	t->subdevice = rm_next_handle(t);
-	t->vaspace = rm_next_handle(t);
-	t->virtual = rm_next_handle(t);
 	t->usermode = rm_next_handle(t);
-	t->tsg = rm_next_handle(t);
 	RM_TRY(rm_call(t->card, RM_NR_REGISTER_FD, &link, sizeof(link)));
 	RM_TRY(rm_alloc(t->ctl, 0, 0, &t->client, RM_CLASS_ROOT_CLIENT, NULL, 0));
 	RM_TRY(rm_alloc(t->ctl, t->client, t->client, &t->device, RM_CLASS_DEVICE, &device,
 			sizeof(device)));
 	RM_TRY(rm_alloc(t->ctl, t->client, t->device, &t->subdevice, RM_CLASS_SUBDEVICE,
 			&subdevice, sizeof(subdevice)));
+	RM_TRY(rm_alloc(t->ctl, t->client, t->subdevice, &t->usermode, RM_CLASS_USERMODE, NULL,
+			0));
+	return rm_bell_open(t, card, &t->bell_fd, &t->bell);
+}
+
+static inline uint32_t rm_tenant_open(struct rm_tenant *t, int card)
+{
+	struct rm_vaspace_params vaspace = { 0 };
+	struct rm_virtual_params virtual = { 0 };
+	struct rm_tsg_params tsg = { .engine_type = RM_ENGINE_GRAPHICS };
+
+	RM_TRY(rm_client_open(t, card));
+	t->vaspace = rm_next_handle(t);
+	t->virtual = rm_next_handle(t);
+	t->tsg = rm_next_handle(t);
 	RM_TRY(rm_alloc(t->ctl, t->client, t->device, &t->vaspace, RM_CLASS_VASPACE, &vaspace,
 			sizeof(vaspace)));
 	virtual.vaspace = t->vaspace;
 	RM_TRY(rm_alloc(t->ctl, t->client, t->device, &t->virtual, RM_CLASS_MEMORY_VIRTUAL,
 			&virtual, sizeof(virtual)));
-	RM_TRY(rm_alloc(t->ctl, t->client, t->subdevice, &t->usermode, RM_CLASS_USERMODE, NULL,
-			0));
 	tsg.vaspace = t->vaspace;
-	RM_TRY(rm_alloc(t->ctl, t->client, t->device, &t->tsg, RM_CLASS_TSG, &tsg, sizeof(tsg)));
-	return rm_bell_open(t, card, &t->bell_fd, &t->bell);
+	return rm_alloc(t->ctl, t->client, t->device, &t->tsg, RM_CLASS_TSG, &tsg, sizeof(tsg));
 }
 
 static inline uint32_t rm_channel_create(struct rm_tenant *t, struct rm_channel *c)

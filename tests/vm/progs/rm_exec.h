@@ -30,35 +30,6 @@ struct exec_trace {
 	int header_fd, records_fd;
 };
 
-/* A client with device, subdevice and a doorbell page, and nothing else. */
-static inline uint32_t exec_open(struct rm_tenant *t, int card)
-{
-	struct rm_device_params device = { .device_id = (uint32_t)card };
-	struct rm_subdevice_params subdevice = { 0 };
-	struct rm_register_fd link;
-	char path[32];
-
-	memset(t, 0, sizeof(*t));
-	snprintf(path, sizeof(path), "/dev/nvidia%d", card);
-	t->ctl = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
-	t->card = open(path, O_RDWR | O_CLOEXEC);
-	if (t->ctl < 0 || t->card < 0)
-		return RM_IOCTL_FAILED | (uint32_t)errno;
-	link.ctl_fd = t->ctl;
-	t->device = rm_next_handle(t);
-	t->subdevice = rm_next_handle(t);
-	t->usermode = rm_next_handle(t);
-	RM_TRY(rm_call(t->card, RM_NR_REGISTER_FD, &link, sizeof(link)));
-	RM_TRY(rm_alloc(t->ctl, 0, 0, &t->client, RM_CLASS_ROOT_CLIENT, NULL, 0));
-	RM_TRY(rm_alloc(t->ctl, t->client, t->client, &t->device, RM_CLASS_DEVICE, &device,
-			sizeof(device)));
-	RM_TRY(rm_alloc(t->ctl, t->client, t->device, &t->subdevice, RM_CLASS_SUBDEVICE,
-			&subdevice, sizeof(subdevice)));
-	RM_TRY(rm_alloc(t->ctl, t->client, t->subdevice, &t->usermode, RM_CLASS_USERMODE, NULL,
-			0));
-	return rm_bell_open(t, card, &t->bell_fd, &t->bell);
-}
-
 static inline void exec_close(struct rm_tenant *t)
 {
 	munmap((void *)t->bell, RM_USERMODE_BYTES);

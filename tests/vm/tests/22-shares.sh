@@ -25,21 +25,13 @@ stop() { # NAME
 	wait "${pids[$1]}" 2>/dev/null || true
 }
 
-# look: run times and clock at one instant, both by the card's own record (record[NAME], card_ns) and by the ledger
-# (ledger[NAME], error[NAME] = what it says it may be off, stats_ns). The record is read without starting a process,
-# which takes milliseconds; the ledger has a clock of its own.
-declare -A record ledger error ids
+# look: run times and clock at one instant, both by the card's own record (front_look) and by the ledger (ledger[NAME],
+# error[NAME] = what it says it may be off, stats_ns), which has a clock of its own.
+declare -A ledger error ids
 look() {
-	local lines line name tenant ns error_ns rest
+	local name tenant ns error_ns rest
 	"$front_bin/qgpunl" stats 0 >/run/stats
-	mapfile -t lines <"$front_debug/card0/tsgs"
-	for line in "${lines[@]}"; do
-		for name in "${!pids[@]}"; do
-			[[ $line != *" pid ${pids[$name]} "* ]] || record[$name]=${line##* }
-		done
-	done
-	mapfile -t lines <"$front_debug/card0/totals"
-	card_ns=${lines[0]#time_ns }
+	front_look
 	while read -r tenant ns error_ns rest; do
 		[[ $tenant != card ]] || stats_ns=${rest##* }
 		for name in "${!ids[@]}"; do
