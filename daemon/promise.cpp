@@ -31,27 +31,29 @@ core_settings coreSettings(const TenantSettings &settings) {
   return out;
 }
 
-// A core of its own with these tenants, all of whom have work, and its plan.
+using Tenants = std::vector<const DesiredTenant *>;
+
+// What the plan of others depends on while it sleeps.
+bool mattersAsleep(const DesiredTenant &tenant) {
+  return tenant.settings.wake_ns || tenant.settings.work_class == QGPU_CLASS_ONLINE;
+}
+
+// A core of its own with tenants that have work and some that sleep, and its plan.
 class Plan {
  public:
-  Plan(const DesiredCard &card, const std::vector<const DesiredTenant *> &active,
-       uint64_t switch_ns) {
+  Plan(const DesiredCard &card, const Tenants &active, const Tenants &asleep, uint64_t switch_ns)
+      : active_count_(active.size()) {
     core_params params;
     core_params_default(&params);
     params.switch_ns = switch_ns;
     params.slice_min_ns = 1;
     params.slice_max_ns = kSliceMaxNs;
     params.slice_round = asItIs;
-    if (core_init(&core_, &params, static_cast<u32>(active.size()), 1, 0)) throw std::bad_alloc();
+    if (core_init(&core_, &params, static_cast<u32>(active.size() + asleep.size()), 1, 0))
+      throw std::bad_alloc();
     core_policy_set(&core_, static_cast<core_policy>(card.policy), card.cycle_ns);
-    for (const DesiredTenant *tenant : active) {
-      Member &member = members_.emplace_back();
-      const core_settings settings = coreSettings(tenant->settings);
-      core_tenant_add(&core_, &member.tenant, &settings);
-      core_tsg_add(&core_, &member.tsg, &member.tenant);
-      core_tsg_list(&core_, &member.tsg, true);
-      core_work(&core_, &member.tsg, 0, true);
-    }
+    for (const DesiredTenant *tenant : active) core_work(&core_, &add(*tenant), 0, true);
+    for (const DesiredTenant *tenant : asleep) add(*tenant);
     core_plan_make(&core_, 0);
     survey();
   }
@@ -77,7 +79,7 @@ class Plan {
         out.off_ppm = spread(turn(tenant), turns_ns_, turns_ns_);
         break;
       case CORE_CLOCKED:
-        out.wait_ns = 2 * (tenant.period_ns - tenant.budget_ns);
+        out.wait_ns = clockedWait(tenant);
         out.off_ppm = spread(tenant.budget_ns, tenant.period_ns, 2 * tenant.period_ns);
         break;
       case CORE_BESIDE:
@@ -85,6 +87,22 @@ class Plan {
         break;
     }
     return out;
+  }
+
+  // Who wakes beside those at work is in their rotation, and waits for all of them; a lone one has
+  // its whole cycle. 0 = the rotation is not all that is in its way.
+  uint64_t wakerWait() const {
+    if (core_.policy != CORE_BURST_SHARE || turns_ns_) return 0;
+    return stretched(rotation_ns_ + (active_count_ + 1) * core_.params.switch_ns);
+  }
+  // Its part of a round of the rotation; 0 = it is in none.
+  uint64_t sliceNs(size_t i) const {
+    const core_tenant &tenant = members_[i].tenant;
+    return tenant.place == CORE_ROTATES ? tenant.cycle_slice_ns : 0;
+  }
+  // A round in which the plan is replaced: slices of either, and the one that was cut goes on.
+  uint64_t mixedWait(uint64_t slices_ns, size_t switches) const {
+    return stretched(slices_ns + (switches + 1) * core_.params.switch_ns + core_.params.takeoff_ns);
   }
 
   uint32_t lossPpm() const {
@@ -100,6 +118,15 @@ class Plan {
     core_tenant tenant;
     core_tsg tsg;
   };
+
+  core_tsg &add(const DesiredTenant &tenant) {
+    Member &member = members_.emplace_back();
+    const core_settings settings = coreSettings(tenant.settings);
+    core_tenant_add(&core_, &member.tenant, &settings);
+    core_tsg_add(&core_, &member.tsg, &member.tenant);
+    core_tsg_list(&core_, &member.tsg, true);
+    return member.tsg;
+  }
 
   uint64_t cost() const { return core_window_cost_ns(&core_); }
 
@@ -120,6 +147,20 @@ class Plan {
     if (switches_ns_ <= core_.params.switch_ns) switches_ns_ = 0;  // alone nobody is switched
   }
 
+  // From the begin of one period, where it ran, to the end of the next; what it has there may come
+  // late by a window that had begun, of the budgets of two periods at most. Or it had two budgets
+  // in one window, misses the next period while others have theirs, and runs by the end of the one
+  // after.
+  uint64_t clockedWait(const core_tenant &self) const {
+    const uint64_t rest_ns = self.period_ns - self.budget_ns;
+    uint64_t longest_ns = 0;
+    for (const Member &member : members_)
+      if (&member.tenant != &self && member.tenant.place == CORE_CLOCKED)
+        longest_ns = std::max<uint64_t>(longest_ns, 2 * member.tenant.budget_ns);
+    if (!longest_ns) return 2 * rest_ns;
+    return 2 * rest_ns + std::max(longest_ns, rest_ns) + cost();
+  }
+
   static uint64_t turn(const core_tenant &tenant) {
     return std::max<uint64_t>(tenant.cycle_slice_ns, CORE_TENURE_NS);
   }
@@ -130,16 +171,16 @@ class Plan {
     return (wait_ns + clock_ns_) * CORE_PPM / (CORE_PPM - clock_used_ppm_);
   }
 
-  // Slices of the other online tenants, and their switches; windows that must not wait.
+  // Slices of the other online tenants and their switches; windows on the clock that can wait no
+  // longer, one after the other.
   uint64_t others_ns(const core_tenant &self) const {
-    uint64_t ns = 0, longest_ns = 0;
+    uint64_t ns = 0;
     for (const Member &member : members_) {
       if (&member.tenant == &self) continue;
       if (member.tenant.place == CORE_BESIDE) ns += member.tsg.planned_ns + core_.params.switch_ns;
-      if (member.tenant.place == CORE_CLOCKED)
-        longest_ns = std::max<uint64_t>(longest_ns, member.tenant.budget_ns + cost());
+      if (member.tenant.place == CORE_CLOCKED) ns += 2 * member.tenant.budget_ns + cost();
     }
-    return ns + longest_ns;
+    return ns;
   }
 
   // phi * (1 - phi) of a cycle that takes @round_ns, over one second.
@@ -151,69 +192,105 @@ class Plan {
   }
 
   struct core core_ {};
-  std::deque<Member> members_;
+  size_t active_count_;
+  std::deque<Member> members_;  // the active first
   uint64_t rotation_ns_ = 0, switches_ns_ = 0, turns_ns_ = 0;
   uint64_t clock_ns_ = 0, clock_ppm_ = 0, clock_used_ppm_ = 0;
 };
 
-CardPromise promiseOf(const DesiredCard &card, const std::vector<const DesiredTenant *> &active,
-                      uint64_t switch_ns) {
-  CardPromise out;
-  const Plan plan(card, active, switch_ns);
-  for (size_t i = 0; i < active.size(); ++i) {
-    out.tenants.push_back(plan.promise(i));
-    out.tenants.back().name = active[i]->name;
+// The promises of one card, set by set.
+class Sets {
+ public:
+  Sets(const DesiredCard &card, uint64_t switch_ns) : card_(card), switch_ns_(switch_ns) {
+    for (const DesiredTenant &tenant : card.tenants)
+      if (tenant.name != "default") all_.push_back(&tenant);
   }
-  out.loss_ppm = plan.lossPpm();
-  return out;
-}
+  size_t count() const { return all_.size(); }
 
-// For each figure the worse of what is known and what this set comes to.
-void keepWorst(ComputedPromises &out, const ActiveSet &set, const CardPromise &of_set) {
-  CardPromise &worst = out.worst;
-  worst.loss_ppm = std::max(worst.loss_ppm, of_set.loss_ppm);
-  auto promise = of_set.tenants.begin();
-  for (size_t i = 0; i < worst.tenants.size(); ++i) {
-    if (!set.has(i)) continue;
-    TenantPromise &mine = worst.tenants[i];
-    if (promise->wait_ns > mine.wait_ns) out.longest_wait[i] = set;
-    mine.share_ppm = std::min(mine.share_ppm, promise->share_ppm);
-    mine.wait_ns = std::max(mine.wait_ns, promise->wait_ns);
-    mine.off_ppm = std::max(mine.off_ppm, promise->off_ppm);
-    ++promise;
+  void begin() {
+    const Plan plan(card_, all_, {}, switch_ns_);
+    for (size_t i = 0; i < all_.size(); ++i) {
+      out.all.tenants.push_back(plan.promise(i));
+      out.all.tenants.back().name = all_[i]->name;
+      slices_ns_.push_back(plan.sliceNs(i));
+    }
+    out.all.loss_ppm = plan.lossPpm();
+    out.worst = out.all;
+    out.longest_wait.resize(all_.size());
   }
-}
 
-using Tenants = std::vector<const DesiredTenant *>;
+  // For each figure the worse of what is known and what this set comes to.
+  void look(const ActiveSet &set) {
+    Tenants active, asleep;
+    for (size_t i = 0; i < all_.size(); ++i)
+      if (set.has(i))
+        active.push_back(all_[i]);
+      else if (mattersAsleep(*all_[i]))
+        asleep.push_back(all_[i]);
+    if (active.empty()) return;
+    const Plan plan(card_, active, asleep, switch_ns_);
+    const uint64_t waker_ns = plan.wakerWait();
+    out.worst.loss_ppm = std::max(out.worst.loss_ppm, plan.lossPpm());
+    for (size_t i = 0, at = 0; i < all_.size(); ++i) {
+      TenantPromise &worst = out.worst.tenants[i];
+      if (!set.has(i)) {
+        if (slices_ns_[i]) keepWait(i, set, waker_ns);
+        continue;
+      }
+      const TenantPromise promise = plan.promise(at++);
+      keepWait(i, set, promise.wait_ns);
+      worst.share_ppm = std::min(worst.share_ppm, promise.share_ppm);
+      worst.off_ppm = std::max(worst.off_ppm, promise.off_ppm);
+    }
+    if (set.without) mix(plan, set);
+  }
 
-Tenants membersOf(const Tenants &all, const ActiveSet &set) {
-  if (set.pair) return {all[set.pair->first], all[set.pair->second]};
-  Tenants members = all;
-  if (set.without) members.erase(members.begin() + static_cast<long>(*set.without));
-  return members;
-}
+  ComputedPromises out;
+
+ private:
+  // One falls asleep or wakes while everybody else works: in that round each has one visit, of
+  // either plan.
+  void mix(const Plan &fewer, const ActiveSet &set) {
+    std::vector<uint64_t> longer_ns;
+    uint64_t round_ns = 0;
+    size_t visits = 0;
+    for (size_t i = 0, at = 0; i < all_.size(); ++i) {
+      longer_ns.push_back(set.has(i) ? std::max(slices_ns_[i], fewer.sliceNs(at++))
+                                     : slices_ns_[i]);
+      round_ns += longer_ns.back();
+      visits += longer_ns.back() != 0;
+    }
+    for (size_t i = 0; i < all_.size(); ++i)
+      if (slices_ns_[i] && slices_ns_[*set.without])
+        keepWait(i, set, fewer.mixedWait(round_ns - longer_ns[i], visits));
+  }
+
+  void keepWait(size_t i, const ActiveSet &set, uint64_t wait_ns) {
+    if (wait_ns <= out.worst.tenants[i].wait_ns) return;
+    out.worst.tenants[i].wait_ns = wait_ns;
+    out.longest_wait[i] = set;
+  }
+
+  const DesiredCard &card_;
+  uint64_t switch_ns_;
+  Tenants all_;
+  std::vector<uint64_t> slices_ns_;  // with everybody at work
+};
 
 }  // namespace
 
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns) {
-  Tenants all;
-  for (const DesiredTenant &tenant : card.tenants)
-    if (tenant.name != "default") all.push_back(&tenant);
-  ComputedPromises out;
-  if (all.empty()) return out;
-  out.all = promiseOf(card, all, switch_ns);
-  out.worst = out.all;
-  out.longest_wait.resize(all.size());
-  const auto look = [&](const ActiveSet &set) {
-    keepWorst(out, set, promiseOf(card, membersOf(all, set), switch_ns));
-  };
+  Sets sets(card, switch_ns);
+  if (!sets.count()) return {};
+  sets.begin();
   size_t pairs = 0;
-  for (size_t i = 0; i < all.size() && all.size() > 1; ++i) {
-    look({i, {}});
-    for (size_t j = i + 1; j < all.size() && pairs < kPairsMax; ++j, ++pairs)
-      look({{}, std::pair(i, j)});
+  for (size_t i = 0; i < sets.count() && sets.count() > 1; ++i) {
+    sets.look({i, {}});
+    sets.look({{}, std::pair(i, i)});
+    for (size_t j = i + 1; j < sets.count() && pairs < kPairsMax; ++j, ++pairs)
+      sets.look({{}, std::pair(i, j)});
   }
-  return out;
+  return std::move(sets.out);
 }
 
 }  // namespace qgpu

@@ -16,8 +16,10 @@ namespace qgpu {
 struct TenantPromise {
   std::string name;
   uint32_t share_ppm = 0;  // of delivered time, of the clock's time in windows; online busy
-  // Longest time from having work to running within its share, tails of work that cannot be cut
-  // apart; 0 = nothing is promised.
+  // Longest time from having work to running within its share; 0 = nothing is promised. Not in it:
+  // tails of work that cannot be cut; gaps that are held for launch-and-sync owners of windows;
+  // the order by lag that tenants get who do not fit the rotation; more than one tenant that wakes
+  // in one round of it.
   uint64_t wait_ns = 0;
   uint32_t off_ppm = 0;  // most that any second may be off by, of the share's whole
 };

@@ -19,3 +19,11 @@ qgpu_add_test(promises_test
   LIBRARIES qgpu_core qgpu_hw qgpu_chip)
 target_include_directories(promises_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)
 target_compile_definitions(promises_test PRIVATE QGPU_BENCH_DATA="${PROJECT_SOURCE_DIR}/bench/data")
+
+# The same against what the daemon computes of it.
+if(TARGET qgpu_daemon)
+  qgpu_add_test(bounds_test
+    SOURCES tests/scenario/promises_bounds_test.cpp
+    LIBRARIES qgpu_daemon qgpu_core qgpu_hw qgpu_chip)
+  target_include_directories(bounds_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+endif()

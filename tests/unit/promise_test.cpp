@@ -64,13 +64,23 @@ TEST(Promise, OfAnOnlineTenantIsItsShortWait) {
   EXPECT_EQ(promises.all.tenants[1].wait_ns, 0u);
 }
 
-TEST(Promise, OfWindowsIsTwiceTheRestOfAPeriod) {
+// A lone one has 20 ms at a time; then come both, and the plan is replaced meanwhile.
+TEST(Promise, OfTheWorstSetCoversOneThatWakes) {
+  const auto promises =
+      promisesOf(cardOf(QGPU_POLICY_BURST_SHARE, {weight(2000), weight(100)}), kSwitchNs);
+  EXPECT_LT(promises.all.tenants[0].wait_ns, 2'000'000u);
+  EXPECT_EQ(promises.worst.tenants[0].wait_ns, 20'350'000u);
+  EXPECT_FALSE(promises.longest_wait[0].has(0));
+  EXPECT_TRUE(promises.longest_wait[0].has(1));
+}
+
+TEST(Promise, OfWindowsIsTheRestOfTwoPeriodsAndAWindowThatHadBegun) {
   std::vector<TenantSettings> settings(2);
   settings[0].guarantee_ppm = 300'000;
   settings[1].guarantee_ppm = 500'000;
   const auto promises = promisesOf(cardOf(QGPU_POLICY_FIXED_SHARE, settings), kSwitchNs);
   EXPECT_EQ(promises.all.tenants[0].share_ppm, 300'000u);
-  EXPECT_EQ(promises.all.tenants[0].wait_ns, 2 * 14'000'000u);
+  EXPECT_EQ(promises.all.tenants[0].wait_ns, 2 * 14'000'000u + 2 * 10'000'000 + 150'000);
   EXPECT_EQ(promises.all.loss_ppm, 15'000u);  // two windows of 150 us in 20 ms
 }
 
