@@ -194,6 +194,7 @@ TEST_F(Explain, HangsAndPlacesAreWords) {
   pass({{"b", 500, 500, 0, 0, 2}});
   const std::string place = cardOf("b")["place_sentence"];
   EXPECT_NE(place.find("windows of its own of 7.0 ms"), std::string::npos) << place;
+  EXPECT_EQ(cardOf("a")["windows_by_lag"], true);
   EXPECT_NE(place.find("2 of its kernels outran its hang timeout"), std::string::npos) << place;
 }
 

@@ -217,6 +217,13 @@ std::string placeText(const Case &of) {
   return out;
 }
 
+// Whoever does not fit the rotation, and everybody beside online tenants.
+bool somebodyHasTurns(const Case &of) {
+  const Json &tenants = of.card.at("tenants");
+  return std::any_of(tenants.begin(), tenants.end(),
+                     [](const Json &tenant) { return text(tenant, "place") == "windows-by-lag"; });
+}
+
 bool passedItsPromise(const Case &of) {
   const uint64_t promised_ns =
       of.computed.is_null() ? 0 : number(of.computed.at("worst"), "wait_ns");
@@ -256,6 +263,7 @@ Json cardExplanation(const Json &card, const Json &tenant) {
           {"place_sentence", placeText(of)},
           {"others", waits_for},
           {"why", {{"reason", why.word}, {"sentence", why.sentence}}},
+          {"windows_by_lag", somebodyHasTurns(of)},
           {"wait_passed_promise", passedItsPromise(of)}};
 }
 
@@ -307,6 +315,8 @@ std::string longestWaitText(const Json &card) {
   for (const Json &name : active) names += (names.empty() ? "" : ", ") + name.get<std::string>();
   if (number(card.at("computed").at("worst"), "wait_ns"))
     out += "  the longest wait is promised for: " + names + " at work\n";
+  if (card.at("windows_by_lag"))
+    out += "  while tenants have windows by lag, waits may be longer than that\n";
   if (card.at("wait_passed_promise"))
     out +=
         "  it waited longer than that: work that cannot be cut, a hang, or other settings since "
