@@ -85,6 +85,13 @@ qgpuctl run --tenant a -- "$front_bin/saturate" 1000 100 >/run/d/load &
 load=$!
 owns_work() { [[ $(tsgs "$1") == 1 ]]; }
 check "its work on the card belongs to the tenant" wait_until 10 owns_work a
+says_why() { qgpuctl explain a --card 0 --json | grep -q '"reason": "as-promised"'; }
+check "explain: alone it has what is promised" wait_until 10 says_why
+check "and where it stands" grep -q "rotates: once in each cycle" <(qgpuctl explain a)
+note "$(qgpuctl explain a)"
+check "explain of one without work says that nothing of it is there" \
+	grep -q "no process of it has a context on this card\|none of its cgroups exists" <(qgpuctl explain b)
+check "an unknown tenant has no explanation" exits_with 6 qgpuctl explain nobody
 check "the command's own exit code comes through" exits_with 7 qgpuctl run --tenant b -- sh -c 'exit 7'
 check "a command that does not exist is 127" exits_with 127 qgpuctl run --tenant b -- /no/such/command
 check "an unknown tenant is not started" exits_with 125 qgpuctl run --tenant x -- true
