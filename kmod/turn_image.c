@@ -76,9 +76,11 @@ struct start {
 
 /**
  * struct draft - an image being built in turn->list
- * @start: how it begins; @first: the TSG it begins with
+ * @start: how it begins
+ * @first: the TSG it begins with
  * @count: entries
- * @online: the first so many are the online tenants'; @rounds: how often those are listed
+ * @online: the first so many are the online tenants'
+ * @rounds: how often those are listed
  * @reserve: room kept for TSGs that have to be in it
  */
 struct draft {

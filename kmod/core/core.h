@@ -67,7 +67,8 @@
  * of the slice away: launch-and-sync) nor who cannot be cut (it takes more than its slice). Who
  * is among the members, while it is busy, behind by more than 2*T + 1 ms + 3 sigma since it woke
  * gets windows of its own if its visits were seen to be shorter than its slices, by more than T and
- * 8*P together, or if it is behind by twice as much (visits shorter than P are seldom seen); and if
+ * 8*P together, or it is behind by twice as much (visits shorter than P are seldom seen), and with
+ * one sigma for three if it was found without work twice, as who always has some never is; and if
  * its gaps are 2*s + p on average at most: in longer ones it paces itself, and no window would hold
  * them. Who is as much ahead gets them if it was seen computing as long while the engine was to
  * leave it. A tail of 20 ms is enough. While such a tenant is busy and others are awake, windows
@@ -279,7 +280,8 @@ enum core_place {
  * @fit_var_us2: the variance of its run time when it woke
  * @gap_ns: time without work at its visits of late; @gap_run_ns: what it ran then, up to when
  *          run_ns was @gap_from_ns
- * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some
+ * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some;
+ *               @quiet_looks: how often none had since it woke
  * @misfit_from_ns, @stay_ns: since when, and how long at least
  * @clean: looks in a row that found it running in its windows and no gap
  * @hangs: kernels that ran longer than hang_ns while others waited
@@ -333,7 +335,7 @@ struct core_tenant {
 	s64 excess_ns, fit_lag_ns;
 	u64 fit_v, fit_run_ns;
 	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
-	u32 loud_count;
+	u32 loud_count, quiet_looks;
 	u64 drained_ns, fit_var_us2;
 	u64 misfit_from_ns, stay_ns;
 	u32 clean;

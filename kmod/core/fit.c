@@ -10,6 +10,8 @@
 #define EXCESS_LOOKS 8
 /* Evidence counts for 32 visits: so many bits of it go at each. */
 #define EXCESS_SHIFT 5
+/* Found without work so often, a tenant goes idle in its slices. */
+#define QUIET_LOOKS 2u
 /* A lag below two slices and this may be a round that was cut. */
 #define LAG_SLACK_NS 1000000
 /* So often it has to be seen running in its windows, and no gap, before it may go back to the
@@ -41,6 +43,7 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 {
 	tenant->excess_ns = 0;
 	tenant->gap_ns = 0;
+	tenant->quiet_looks = 0;
 	tenant->gap_run_ns = 0;
 	tenant->gap_from_ns = tenant->run_ns;
 	tenant->drained_ns = 0;
@@ -67,8 +70,10 @@ void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 	tenant->observed_ns = now_ns;
 	if (was_quiet)
 		tenant->gap_ns += span_ns - half_ns;
-	if (!tenant->loud_count)
+	if (!tenant->loud_count) {
 		tenant->gap_ns += half_ns;
+		tenant->quiet_looks++;
+	}
 }
 
 /* Gaps longer than a window would be held: it asks for no more than it gets, and windows would
@@ -97,12 +102,15 @@ static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	s64 sure_ns = max(slice_ns, (s64)(EXCESS_LOOKS * core->params.sample_ns));
 	s64 chance_ns = (s64)core_ledger_chance_ns(tenant->var_us2 - tenant->fit_var_us2);
 	s64 lag_ns = lag_among_members(core, tenant);
+	/* Who always has work is never found without. */
+	bool found_idle = tenant->quiet_looks >= QUIET_LOOKS;
 	s64 limit_ns = 2 * slice_ns + LAG_SLACK_NS + chance_ns;
 	/* Visits shorter than the distance of looks are seldom seen: being behind by twice as much
 	 * tells by itself. */
 	bool short_visits = tenant->excess_ns < -sure_ns || lag_ns > 2 * limit_ns;
+	bool is_behind = lag_ns > (found_idle ? limit_ns - chance_ns + chance_ns / 3 : limit_ns);
 
-	if (lag_ns > limit_ns && short_visits && !paces_itself(core, tenant)) {
+	if (is_behind && (found_idle || short_visits) && !paces_itself(core, tenant)) {
 		core->forgive = true;
 		give_windows(core, tenant, now_ns);
 	} else if (lag_ns < -limit_ns && (s64)tenant->drained_ns > sure_ns) {
