@@ -80,9 +80,10 @@ static void set_rank(const struct core *core, struct core_tenant *tenant)
 	tenant->deadline_ns = RANK_ORIGIN + core->v + (lag_ns < 0 ? off : -off);
 }
 
-/* Its budget is used: it waits for the next period. */
+/* Its budget is used: it waits for the next period, and not in the slot. */
 static void wait_for_refill(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
+	core->stale = true;
 	tenant->deadline_ns = tenant->period_end_ns;
 	core_heap_push(&core->waiting, tenant);
 	if (core_tenant_busy(tenant))
@@ -132,8 +133,6 @@ void core_budget_busy(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	if (tenant->period_ns)
 		roll(tenant, now_ns, tenant->capped ? most_left(tenant) : (s64)tenant->budget_ns);
 	core_budget_queue(core, tenant, now_ns);
-	/* It may be in the slot: who has no work may begin at once. */
-	core->stale |= tenant->heap == CORE_HEAP_WAITING;
 }
 
 void core_budget_idle(struct core *core, struct core_tenant *tenant, u64 now_ns)
@@ -154,7 +153,6 @@ void core_budget_used(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	core_budget_unqueue(core, tenant);
 	wait_for_refill(core, tenant, now_ns);
 	core_ledger_leave(core, tenant, now_ns);
-	core->stale = true;
 }
 
 void core_budget_roll(struct core_tenant *tenant, u64 now_ns)

@@ -186,5 +186,24 @@ INSTANTIATE_TEST_SUITE_P(Promises, CeilingUnderBurst,
                                   (info.param.company ? "InCompany" : "Alone");
                          });
 
+// Asleep in the image with a crumb of its budget, it is over it at the first look that finds it: it
+// leaves at once, whoever else has work or none.
+TEST(FixedShare, WakingWithACrumbOfABudgetRunsNoMore) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    World world({.policy = CORE_FIXED_SHARE, .seed = seed});
+    auto &waker = world.addTenant({.guarantee_ppm = 250'000});
+    world.addTenant({.guarantee_ppm = 100'000}).saturate({kMilli}, 2);
+    Work work(world, waker);
+    work.bursts({.duration_ns = 2540 * kMicro}, 31 * kMilli, 7 * kMilli, seed);
+    world.start();
+    int64_t overrun_ns = 0;
+    for (int ms = 0; ms < 8000; ms++) {
+      world.runFor(kMilli);
+      overrun_ns = std::max<int64_t>(overrun_ns, -waker.core.left_ns);
+    }
+    EXPECT_LE(overrun_ns, static_cast<int64_t>(2 * kMilli)) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace qgpu::scenario
