@@ -77,7 +77,7 @@ uint32_t guarantee(Dice &dice, uint32_t &given_percent) {
   return percent * 10'000;
 }
 
-// Windows on the clock for all, one of whom is launch-and-sync or, with equal shares, wakes.
+// Windows on the clock for all, one of whom is launch-and-sync or wakes.
 Draw drawClocked(Dice &dice, uint32_t policy) {
   Draw draw = {policy, std::vector<Party>(2 + dice.below(8))};
   uint32_t given_percent = 0;
@@ -91,8 +91,7 @@ Draw drawClocked(Dice &dice, uint32_t policy) {
   }
   Party &other = draw.parties.front();
   const TenantSettings asked = other.asked;
-  const bool wakes = policy == QGPU_POLICY_EQUAL_SHARE && dice.chance(0.5);
-  other = wakes ? waking(dice) : syncing(dice);
+  other = dice.chance(0.5) ? waking(dice) : syncing(dice);
   other.asked = asked;
   return draw;
 }
