@@ -161,8 +161,8 @@ class Plan {
     return 2 * rest_ns + std::max(longest_ns, rest_ns) + cost();
   }
 
-  static uint64_t turn(const core_tenant &tenant) {
-    return std::max<uint64_t>(tenant.cycle_slice_ns, CORE_TENURE_NS);
+  uint64_t turn(const core_tenant &tenant) const {
+    return std::max<uint64_t>(tenant.cycle_slice_ns, core_.params.tenure_ns);
   }
 
   // Windows on the clock come in between.

@@ -39,19 +39,15 @@ core_params coreParams(const CardParams &card) {
   out.loss_ppm = 10'000;
   out.smooth_ns = 20'000'000;
   out.soft_wake_ns = 50'000'000;
+  out.period_min_ns = kFrameNs;
+  out.tenure_ns = kWindowNs;
   out.slice_min_ns = card.slice_min_ns;
   out.slice_max_ns = card.slice_max_ns;
   out.slice_round = [](u64 ns) -> u64 { return roundSlice(ns); };
   return out;
 }
 
-// Windows of a card where changing one takes a millisecond.
-template <class Params>
-void setWindowParams(Params &params, uint64_t period_ns) {
-  if constexpr (requires { params.period_min_ns; }) params.period_min_ns = period_ns;
-  if constexpr (requires { params.window_min_ns; }) params.window_min_ns = kWindowNs;
-}
-
+// Changing a window takes a millisecond for each tenant that is gated.
 uint64_t periodFor(const Plan &plan) {
   uint64_t gated = 0;
   for (const PlanTenant &tenant : plan.tenants)
@@ -80,8 +76,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<RmClient> own
 }
 
 Result<void> Executor::init() {
-  core_params params = coreParams(options_.params);
-  setWindowParams(params, kFrameNs);
+  const core_params params = coreParams(options_.params);
   if (core_init(&core_, &params, kMaxTenants, options_.seed, cardNs()))
     return Error{ENOMEM, "no memory for the scheduler", {}};
   auto trace = Trace::open(*own_);
@@ -199,7 +194,7 @@ HelloReply Executor::hello() const {
 Result<void> Executor::setPlan(const Plan &plan, uint32_t &guilty) {
   if (const auto done = roster_->check(plan, guilty); !done) return done;
   if (plan.head.flags & kPlanDryRun) return {};
-  setWindowParams(core_.params, periodFor(plan));
+  core_.params.period_min_ns = periodFor(plan);
   roster_->apply(plan);
   for (auto &[id, managed] : processes_)
     if (!roster_->tenant(managed.tenant_id)) managed.tenant_id = kNoTenant;

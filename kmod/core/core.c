@@ -15,6 +15,8 @@ void core_params_default(struct core_params *params)
 	params->loss_ppm = 10000;
 	params->smooth_ns = 5000000;
 	params->soft_wake_ns = 50000000;
+	params->period_min_ns = 20000000;
+	params->tenure_ns = 20000000;
 }
 
 int core_init(struct core *core, const struct core_params *params, u32 tenant_max, u64 seed,

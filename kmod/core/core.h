@@ -22,6 +22,8 @@
  * WORDS. s = cost of one switch, p = cost of taking a TSG off at a window's end, M = awake TSGs,
  * phi = a tenant's share, l = loss aimed at, E = deviation aimed at over one second, P = mean
  * distance of looks. Delivered time = time the engine ran tenants; switching is charged to nobody.
+ * Numbers of a card (20 ms of periods and of windows beside online) are those of
+ * core_params_default().
  *
  * PLACES. By the plan each tenant rotates, takes turns by lag (ranked), has windows on the clock
  * (fixed-share, equal-share; under burst-share guarantee = ceiling below 100 %), or is online and
@@ -174,8 +176,7 @@
 #define CORE_LINGER_NS 20000000ull
 /* The cycle of a lone tenant. */
 #define CORE_CYCLE_LONE_NS 20000000ull
-/* Shortest period of an exclusive window, and shortest budget (10 * s if that is longer). */
-#define CORE_PERIOD_MIN_NS 20000000ull
+/* Shortest budget of a window on the clock (10 * s if that is longer). */
 #define CORE_BUDGET_MIN_NS 2000000ull
 /* A budget of less than this is not worth a window: it is carried. */
 #define CORE_CRUMB_NS 20000
@@ -190,10 +191,9 @@
 #define CORE_CAP_BUDGET_MAX_NS 10000000ull
 /* A tail as long as this shows that a tenant does not fit the rotation. */
 #define CORE_TAIL_LONG_NS 20000000ull
-/* Beside online tenants: the least slice of the one other, its least window, the longest cycle of
- * windows in least ones, and after how much uninterrupted online work offline tenants leave. */
+/* Beside online tenants: the least slice of the one other, the longest cycle of its windows in least
+ * ones, and after how much uninterrupted online work offline tenants leave. */
 #define CORE_OTHER_SLICE_MIN_NS 200000ull
-#define CORE_TENURE_NS 20000000ull
 #define CORE_TENURES_MAX 100ull
 #define CORE_LEAVE_NS 5000000ull
 /* What is promised to an online tenant that asks for nothing, where the card can keep it. */

@@ -25,13 +25,17 @@ enum core_source { CORE_BY_WINDOW, CORE_BY_TRACE, CORE_BY_SAMPLES, CORE_BY_INFER
  * @loss_ppm: l, loss aimed at (10,000)
  * @smooth_ns: E, deviation aimed at over one second (5,000,000)
  * @soft_wake_ns: wait the planner aims at where none was promised (50,000,000)
+ * @period_min_ns: F of the shortest windows on the clock and ceilings; longer ones are 2^k as long
+ *                 (20,000,000)
+ * @tenure_ns: the least window of an online tenant's neighbour (20,000,000)
  * @slice_min_ns, @slice_max_ns: what the chip can express
  * @slice_round: what a slice becomes when written (hw_ops.slice_round)
  */
 struct core_params {
 	u64 switch_ns, takeoff_ns, sample_ns, idle_look_ns;
 	u32 loss_ppm;
-	u64 smooth_ns, soft_wake_ns, slice_min_ns, slice_max_ns;
+	u64 smooth_ns, soft_wake_ns, period_min_ns, tenure_ns;
+	u64 slice_min_ns, slice_max_ns;
 	u64 (*slice_round)(u64 slice_ns);
 };
 

@@ -397,8 +397,8 @@ static u64 cycle_of(const struct core *core)
 	if (core_on_clock(core) || core->policy == CORE_BEST_EFFORT || !group.share_ppm)
 		return 0;
 	if (core->online_count)
-		return min(env_mul_div(CORE_TENURE_NS, CORE_PPM, group.least_ppm),
-			   CORE_TENURES_MAX * CORE_TENURE_NS);
+		return min(env_mul_div(core->params.tenure_ns, CORE_PPM, group.least_ppm),
+			   CORE_TENURES_MAX * core->params.tenure_ns);
 	if (core->cycle_asked_ns)
 		return min(max(core->cycle_asked_ns, group.tsgs * SLICE_FLOOR_NS), group.wake_ns);
 	cycle_ns = longest_cycle(core, &group);
@@ -461,18 +461,19 @@ static void plan_online(struct core *core, u64 *online_cycle_ns)
 /* The shortest period on a grid of powers of two that is @least_ns long, or the longest up to
  * @most_ns. Whose periods divide each other's comes in the same place of each (core.h, EXCLUSIVE
  * WINDOWS), and a period that hangs on the cycle seldom changes. */
-static u64 on_grid(u64 least_ns, u64 most_ns)
+static u64 on_grid(const struct core *core, u64 least_ns, u64 most_ns)
 {
-	u64 period_ns = CORE_PERIOD_MIN_NS;
+	u64 period_ns = core->params.period_min_ns;
 
 	while (period_ns < least_ns && 2 * period_ns <= most_ns)
 		period_ns *= 2;
 	return period_ns;
 }
 
-static u64 period_of(const struct core_tenant *tenant, u64 least_budget_ns)
+static u64 period_of(const struct core *core, const struct core_tenant *tenant,
+		     u64 least_budget_ns)
 {
-	return on_grid(env_div(least_budget_ns * CORE_PPM, tenant->share_ppm), U64_MAX / 2);
+	return on_grid(core, env_div(least_budget_ns * CORE_PPM, tenant->share_ppm), U64_MAX / 2);
 }
 
 /* Budgets are scaled where windows and switching together would pass the whole. */
@@ -488,7 +489,7 @@ static void scale_of(const struct core *core, u64 least_ns, u64 *have_ppm, u64 *
 		if (tenant->place != CORE_CLOCKED || !tenant->share_ppm)
 			continue;
 		*sum_ppm += tenant->share_ppm;
-		over_ppm += env_div(cost_ns * CORE_PPM, period_of(tenant, least_ns)) + 1;
+		over_ppm += env_div(cost_ns * CORE_PPM, period_of(core, tenant, least_ns)) + 1;
 	}
 	*have_ppm = CORE_PPM > over_ppm ? CORE_PPM - over_ppm : 1;
 }
@@ -500,7 +501,7 @@ static u64 cap_period(const struct core *core, u32 ceiling_ppm)
 	u64 least_ns = max(env_div(10 * core->params.switch_ns * CORE_PPM, ceiling_ppm),
 			   2 * core->cycle_ns);
 
-	return on_grid(least_ns, env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm));
+	return on_grid(core, least_ns, env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm));
 }
 
 static void plan_budgets(struct core *core, u64 now_ns)
@@ -519,7 +520,7 @@ static void plan_budgets(struct core *core, u64 now_ns)
 		ppm = tenant->asked.ceiling_ppm;
 		tenant->capped = false;
 		if (tenant->place == CORE_CLOCKED && tenant->share_ppm) {
-			period_ns = period_of(tenant, least_ns);
+			period_ns = period_of(core, tenant, least_ns);
 			budget_ns = env_mul_div(period_ns, tenant->share_ppm, CORE_PPM);
 			if (sum_ppm > have_ppm)
 				budget_ns = env_mul_div(budget_ns, have_ppm, sum_ppm);

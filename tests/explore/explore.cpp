@@ -104,14 +104,10 @@ class Run {
   };
 
   static core_params params() {
-    core_params p{};
+    core_params p;
+    core_params_default(&p);
     p.switch_ns = kSwitchNs;
     p.takeoff_ns = kTakeoffNs;
-    p.sample_ns = 500 * kMicro;
-    p.idle_look_ns = 5 * kMilli;
-    p.loss_ppm = 10'000;
-    p.smooth_ns = 5 * kMilli;
-    p.soft_wake_ns = 50 * kMilli;
     p.slice_min_ns = 1024;
     p.slice_max_ns = kSecond;
     p.slice_round = [](u64 ns) -> u64 { return std::max<u64>(ns / 1024, 1) * 1024; };
