@@ -12,8 +12,10 @@ constexpr uint64_t kLookNs = 5'000'000;
 constexpr uint64_t kSlicePart = 32;
 // Beyond a round of the others, before one that did not run in it is taken to have no work.
 constexpr uint64_t kRoundSlackNs = 500'000;
-// Those who are not known are remembered up to this many.
+// Those who are not known are remembered up to this many, and room is made first of who has not run
+// for so long.
 constexpr size_t kStrangersMax = 256;
+constexpr uint64_t kStrangerQuietNs = 10'000'000'000;
 // A gap so much longer than a switch takes had nobody waiting in it.
 constexpr uint64_t kGapSlackNs = 150'000;
 
@@ -37,18 +39,27 @@ bool Account::strangerRuns(uint32_t pid, uint64_t after_ns) const {
   return it != strangers_.end() && (it->second.last_ns > after_ns || (on_ && pid_ == pid));
 }
 
-// The one that has not run for longest makes room.
+// Who has left makes room; among those who have not, the one that came last: whoever lets many
+// short processes run would else have everybody else forgotten.
 void Account::noteStranger(uint32_t pid, uint64_t at_ns) {
   const auto [it, is_new] = strangers_.try_emplace(pid, Stranger{at_ns, at_ns});
   it->second.last_ns = at_ns;
   if (!is_new || strangers_.size() <= kStrangersMax) return;
-  strangers_.erase(std::min_element(
+  const auto quiet = std::min_element(
       strangers_.begin(), strangers_.end(),
-      [](const auto &a, const auto &b) { return a.second.last_ns < b.second.last_ns; }));
+      [](const auto &a, const auto &b) { return a.second.last_ns < b.second.last_ns; });
+  if (quiet->second.last_ns + kStrangerQuietNs < at_ns) {
+    strangers_.erase(quiet);
+    return;
+  }
+  strangers_.erase(std::max_element(
+      strangers_.begin(), strangers_.end(),
+      [](const auto &a, const auto &b) { return a.second.first_ns < b.second.first_ns; }));
 }
 
 void Account::forget(uint32_t pid) {
   visitors_.erase(pid);
+  strangers_.erase(pid);
   if (pid == pid_) on_ = false;
 }
 

@@ -2,6 +2,7 @@
 # qgpu-exec without a card: its protocol, and its controls against a fake driver.
 qgpu_add_test(exec_test
   SOURCES tests/fakes/fake_rm.cpp
+          tests/unit/exec_account_test.cpp
           tests/unit/exec_executor_test.cpp
           tests/unit/exec_faults_test.cpp
           tests/unit/exec_protocol_test.cpp

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+// Who the account remembers of those it does not know, from records made by hand.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "daemon/exec/account.hpp"
+
+namespace qgpu::exec {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000, kSecond = 1'000'000'000;
+
+class AccountTest : public ::testing::Test {
+ protected:
+  AccountTest() {
+    core_params params{};
+    params.sample_ns = params.idle_look_ns = kMs;
+    params.slice_min_ns = params.period_min_ns = kMs;
+    params.slice_max_ns = params.tenure_ns = 10 * kMs;
+    EXPECT_EQ(core_init(&core_, &params, 4, 1, now_ns), 0);
+    account = std::make_unique<Account>(core_, CardParams{}, now_ns);
+  }
+  ~AccountTest() override { core_fini(&core_); }
+
+  // It gets the engine and leaves it.
+  void run(uint32_t pid, uint64_t ns = 20'000) {
+    const Switch records[] = {{true, pid, 0, now_ns}, {false, pid, 0, now_ns + ns}};
+    account->take(records);
+    now_ns += 2 * ns;
+  }
+
+  uint64_t now_ns = kSecond;
+  core core_{};
+  std::unique_ptr<Account> account;
+};
+
+constexpr uint32_t kStranger = 7;
+
+TEST_F(AccountTest, AStrangerIsRememberedWhateverTheNumberOfShortProcesses) {
+  const uint64_t since_ns = now_ns;
+  uint32_t fresh = 1000;
+  for (int round = 0; round < 5; round++) {
+    run(kStranger);
+    for (int i = 0; i < 1000; i++) run(fresh++);
+    EXPECT_EQ(account->strangerSinceNs(kStranger), since_ns) << round;
+  }
+}
+
+TEST_F(AccountTest, ShortProcessesThatAreGoneKeepNobodyFromBeingRemembered) {
+  for (uint32_t pid = 1000; pid < 2000; pid++) run(pid);
+  now_ns += 11 * kSecond;
+  const uint64_t since_ns = now_ns;
+  run(kStranger);
+  for (uint32_t pid = 2000; pid < 3000; pid++) run(pid);
+  EXPECT_EQ(account->strangerSinceNs(kStranger), since_ns);
+  EXPECT_TRUE(account->strangerRuns(kStranger, since_ns - 1));
+}
+
+TEST_F(AccountTest, WhoHasEndedIsForgottenAtOnce) {
+  run(kStranger);
+  account->forget(kStranger);
+  EXPECT_EQ(account->strangerSinceNs(kStranger), 0u);
+}
+
+}  // namespace
+}  // namespace qgpu::exec
