@@ -11,6 +11,9 @@
 #include <ctime>
 #include <fstream>
 #include <sstream>
+#include <utility>
+
+#include "../printable.hpp"
 
 namespace qgpu::exec {
 namespace {
@@ -38,7 +41,7 @@ Result<ProcessId> processId(pid_t pid, const std::string &proc) {
 std::string processName(pid_t pid, const std::string &proc) {
   std::ifstream file(proc + "/" + std::to_string(pid) + "/comm");
   std::string name;
-  return std::getline(file, name) ? name : "?";
+  return std::getline(file, name) ? printable(std::move(name)) : "?";
 }
 
 uint64_t ticksNow() {

@@ -20,7 +20,7 @@ struct ProcessId {
 
 // ESRCH when there is no such process.
 Result<ProcessId> processId(pid_t pid, const std::string &proc = "/proc");
-// As the kernel has it; "?" when it has ended.
+// As the kernel has it, printable; "?" when it has ended.
 std::string processName(pid_t pid, const std::string &proc = "/proc");
 // Now, as a start time.
 uint64_t ticksNow();

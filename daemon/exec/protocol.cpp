@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "../printable.hpp"
+
 namespace qgpu::exec {
 namespace {
 
@@ -43,9 +45,14 @@ Size sizeOf(Type type) {
   return {0, false};
 }
 
+// Whether it ends; what of it could not be shown is replaced.
 template <size_t N>
-bool ends(const char (&text)[N]) {
-  return std::memchr(text, 0, N) != nullptr;
+bool takeText(char (&text)[N]) {
+  auto *end = static_cast<char *>(std::memchr(text, 0, N));
+  if (!end) return false;
+  std::replace_if(
+      text, end, [](char c) { return !isPrintable(c); }, '?');
+  return true;
 }
 
 // The fixed part of a packet whose header is right and of this type.
@@ -64,7 +71,7 @@ Result<T> decodeFixed(std::span<const std::byte> packet, Type type) {
 template <class T>
 Result<T> decodeReply(std::span<const std::byte> packet, Type type) {
   auto out = decodeFixed<T>(packet, type);
-  if (out && !ends(out->status.sentence)) return broken("a sentence does not end");
+  if (out && !takeText(out->status.sentence)) return broken("a sentence does not end");
   return out;
 }
 
@@ -92,7 +99,10 @@ Header makeHeader(Type type, uint32_t bytes, uint32_t serial) {
 }
 
 void setText(std::span<char> out, std::string_view text) {
-  const size_t n = std::min(text.size(), out.size() - 1);
+  size_t n = std::min(text.size(), out.size() - 1);
+  // Where bytes that continue a character are cut off, its beginning is too.
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  while (n && n < text.size() && continues(text[n])) n--;
   std::copy_n(text.begin(), n, out.begin());
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), '\0');
 }
@@ -157,7 +167,8 @@ Result<HelloRequest> decodeHelloRequest(std::span<const std::byte> packet) {
 
 Result<HelloReply> decodeHelloReply(std::span<const std::byte> packet) {
   auto out = decodeReply<HelloReply>(packet, Type::kHelloReply);
-  if (out && !(ends(out->uuid) && ends(out->name) && ends(out->driver) && ends(out->profile)))
+  if (out && !(takeText(out->uuid) && takeText(out->name) && takeText(out->driver) &&
+               takeText(out->profile)))
     return broken("a name does not end");
   return out;
 }
@@ -211,7 +222,7 @@ Result<Stats> decodeStats(std::span<const std::byte> packet) {
 
 Result<Event> decodeEvent(std::span<const std::byte> packet) {
   auto out = decodeFixed<Event>(packet, Type::kEvent);
-  if (out && !ends(out->sentence)) return broken("a sentence does not end");
+  if (out && !takeText(out->sentence)) return broken("a sentence does not end");
   return out;
 }
 

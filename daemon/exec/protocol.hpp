@@ -242,7 +242,7 @@ std::string socketPath(const std::string &run_dir, const std::string &uuid);
 
 // A header for a packet of `bytes`.
 Header makeHeader(Type type, uint32_t bytes, uint32_t serial);
-// Cut to fit; always ends with NUL.
+// Cut to fit, between two characters of UTF-8; always ends with NUL.
 void setText(std::span<char> out, std::string_view text);
 // Without an error: an empty sentence.
 Status makeStatus(const Error *error, uint32_t tenant_id = kNoTenant);
@@ -255,7 +255,8 @@ std::vector<std::byte> encode(Stats stats);
 // one that its type can have. EPROTO with a sentence.
 Result<Header> decodeHeader(std::span<const std::byte> packet);
 
-// A packet of one type, checked as a whole: texts end, numbers that say what follows fit.
+// A packet of one type, checked as a whole: texts end, numbers that say what follows fit. What is
+// no printable ASCII in a text comes out as '?'.
 Result<HelloRequest> decodeHelloRequest(std::span<const std::byte> packet);
 Result<HelloReply> decodeHelloReply(std::span<const std::byte> packet);
 Result<Plan> decodePlan(std::span<const std::byte> packet);

@@ -2,6 +2,7 @@
 // Packets between qgpud and qgpu-exec: what goes in comes out, and nothing malformed does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -147,6 +148,36 @@ TEST(ExecProtocol, LongSentencesAreCut) {
   const Status status = makeStatus(&error);
   EXPECT_EQ(status.error, EINVAL);
   EXPECT_EQ(strnlen(status.sentence, sizeof(status.sentence)), sizeof(status.sentence) - 1);
+}
+
+TEST(ExecProtocol, TextsAreCutBetweenCharacters) {
+  const std::string text = "ab\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z";  // of 1, 2, 3 and 4 bytes
+  const size_t ends[] = {0, 1, 2, 4, 7, 11, 12};
+  char out[16];
+  for (size_t room = 1; room < text.size() + 3; room++) {
+    setText({out, room}, text);
+    const size_t length = strnlen(out, room);
+    EXPECT_LT(length, room);
+    EXPECT_EQ(text.compare(0, length, out, length), 0);
+    // The last end that fits.
+    const size_t *next = std::upper_bound(std::begin(ends), std::end(ends), room - 1);
+    EXPECT_EQ(length, next[-1]) << room;
+  }
+  setText({out, 3}, "\x80\x80\x80\x80");  // no character begins
+  EXPECT_EQ(out[0], 0);
+}
+
+TEST(ExecProtocol, TextsComeOutPrintable) {
+  Event event{};
+  event.header = makeHeader(Type::kEvent, sizeof(event), 0);
+  setText(event.sentence, "a\xff\x1b[2J\xc3\xa4~");
+  EXPECT_STREQ(decodeEvent(bytesOf(event))->sentence, "a\?\?[2J\?\?~");
+  HelloReply hello{};
+  hello.header = makeHeader(Type::kHelloReply, sizeof(hello), 0);
+  setText(hello.status.sentence, "x\ny");
+  setText(hello.name, "T4\x9b");
+  EXPECT_STREQ(decodeHelloReply(bytesOf(hello))->status.sentence, "x?y");
+  EXPECT_STREQ(decodeHelloReply(bytesOf(hello))->name, "T4?");
 }
 
 TEST(ExecProtocol, RandomBytesNeverDecodeToMoreThanTheyAre) {

@@ -310,6 +310,18 @@ TEST(ProcessId, NamesAProcessForEver) {
   close(*pidfd);
 }
 
+TEST(ProcessName, IsPrintableWhateverTheProcessChose) {
+  fakes::TempFolder folder;
+  for (const char *pid : {"7", "8", "9"}) folder.makeFolder(pid);
+  folder.write("7/comm", "\xff\x1b\n");
+  folder.write("8/comm", "a b~\x7f\xc3\xa4\n");
+  folder.write("9/comm", "\n");
+  EXPECT_EQ(processName(7, folder.path()), "\?\?");
+  EXPECT_EQ(processName(8, folder.path()), "a b~\?\?\?");
+  EXPECT_EQ(processName(9, folder.path()), "");
+  EXPECT_EQ(processName(10, folder.path()), "?");
+}
+
 TEST(Cards, AreReadFromTheDriversFolder) {
   fakes::TempFolder folder;
   folder.makeFolder("gpus/0000:00:06.0");
