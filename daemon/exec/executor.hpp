@@ -65,7 +65,7 @@ class Executor {
   struct Managed {
     std::unique_ptr<Process> process;
     uint32_t tenant_id;
-    bool told_blind = false;
+    bool told_blind = false;  // since it was last under control
   };
 
   Executor(std::unique_ptr<RmClient> own, const ExecutorOptions &options);
@@ -78,7 +78,7 @@ class Executor {
 
   void turnProcesses(uint64_t now_ns);
   void updateObjects(const ProcessId &id, Managed &managed);
-  void reportControlled(const ProcessId &id, const Managed &managed);
+  void reportControlled(const ProcessId &id, Managed &managed);
   void reportBlind(const ProcessId &id, Managed &managed);
   void noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns);
   void release(const ProcessId &id, Managed &managed);

@@ -95,7 +95,8 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
   save();
 }
 
-void Executor::reportControlled(const ProcessId &id, const Managed &managed) {
+void Executor::reportControlled(const ProcessId &id, Managed &managed) {
+  managed.told_blind = false;
   uint64_t gap_ns = 0;
   for (const auto &tsg : roster_->tsgs())
     if (tsg->process == id) gap_ns = std::max(gap_ns, tsg->uncontrolled_ns);

@@ -40,6 +40,46 @@ TEST(ExecutorFaults, WhoMayNotBeLookedAtIsToldOfOnceAndShown) {
   }
 }
 
+TEST(ExecutorFaults, WhoGoesBlindAgainIsToldOfAgain) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.io.permit_duplicates = false;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued());
+  bed.run(5 * kSecond);
+  ASSERT_EQ(bed.count(EventKind::kProcessBlind), 1u);
+  bed.io.permit_duplicates = true;
+  bed.run(3 * kSecond);
+  ASSERT_EQ(bed.count(EventKind::kProcessControlled), 1u);
+  // It closes the driver, and what it opens then may not be looked at.
+  bed.io.permit_duplicates = false;
+  bed.io.endProcess(bed.children[a]->pid());
+  bed.io.addProcess(bed.children[a]->pid(), 8, 6).work = queued();
+  bed.run(10 * kSecond);
+  EXPECT_EQ(bed.count(EventKind::kProcessBlind), 2u);
+  EXPECT_EQ(bed.executor->stats().head.card_state, uint32_t{QGPU_CARD_DEGRADED});
+}
+
+TEST(ExecutorFaults, TheNameOfABlindOneIsShownPrintable) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.io.permit_duplicates = false;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100)}));
+  char name[16];
+  prctl(PR_GET_NAME, name);
+  prctl(PR_SET_NAME, "\xff\x1b");  // children begin with it
+  const size_t a = bed.add(1, queued());
+  prctl(PR_SET_NAME, name);
+  bed.run(1 * kSecond);
+  const std::string begin = "process " + std::to_string(bed.children[a]->pid()) + " (\?\?) runs";
+  for (const std::string &said :
+       {bed.lastSentence(EventKind::kProcessBlind), bed.lastSentence(EventKind::kCardState),
+        std::string(bed.executor->stats().head.status.sentence)})
+    EXPECT_EQ(said.substr(0, begin.size()), begin);
+}
+
 TEST(ExecutorFaults, AnMpsServerIsOneTenantAndThatIsSaid) {
   QGPU_TRACE_SEED();
   Bed bed;
