@@ -267,6 +267,13 @@ std::vector<Event> Executor::takeEvents() {
 
 namespace {
 
+uint64_t cpuNs() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+}
+
 ObjectStats statsOf(const ManagedTsg &tsg, const CardParams &params) {
   ObjectStats out{};
   out.pid = tsg.process.pid;
@@ -281,54 +288,57 @@ ObjectStats statsOf(const ManagedTsg &tsg, const CardParams &params) {
   return out;
 }
 
+// What is not of its processes and TSGs.
+TenantStats statsOf(const core &core, ManagedTenant &tenant) {
+  TenantStats out{};
+  core_counters counters{};
+  core_view view{};
+  core_tenant_counters(&core, &tenant.core, &counters);
+  core_tenant_view(&tenant.core, &view);
+  out.id = tenant.asked.id;
+  out.share_ppm = view.share_ppm;
+  out.window_ns = view.window_ns;
+  out.awake = view.awake;
+  out.run_ns = counters.run_ns;
+  out.wait_ns = counters.wait_ns;
+  out.throttled_ns = counters.throttled_ns;
+  out.windows = counters.windows;
+  out.preempts = counters.preempts;
+  out.overruns = counters.overruns;
+  out.wait_max_ns = counters.wait_max_ns;
+  out.hangs = counters.hangs;
+  out.place = tenant.core.place;
+  out.visits = tenant.past_visits;
+  out.gates = tenant.gates;
+  out.foreign_changes = tenant.foreign_changes;
+  return out;
+}
+
 }  // namespace
 
+StatsReply Executor::cardStats() const {
+  StatsReply out{};
+  out.status = shortfall();
+  out.time_ns = options_.now_ns();
+  out.since_ns = since_ns_;
+  out.generation = roster_->plan().generation;
+  out.cycle_ns = core_.cycle_ns;
+  out.switch_ns = core_.totals.switch_ns;
+  out.idle_ns = core_.totals.idle_ns;
+  out.nobody_ns = core_.totals.nobody_ns;
+  out.controls = controls_->counts().issued;
+  out.refused = controls_->counts().refused;
+  out.lost_records = trace_ ? trace_->lost() : 0;
+  out.cpu_ns = cpuNs();
+  out.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
+  out.card_state = out.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
+  return out;
+}
+
 Stats Executor::stats() {
-  Stats out{};
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  out.head.status = shortfall();
-  out.head.time_ns = options_.now_ns();
-  out.head.since_ns = since_ns_;
-  out.head.generation = roster_->plan().generation;
-  out.head.cycle_ns = core_.cycle_ns;
-  out.head.switch_ns = core_.totals.switch_ns;
-  out.head.idle_ns = core_.totals.idle_ns;
-  out.head.nobody_ns = core_.totals.nobody_ns;
-  out.head.controls = controls_->counts().issued;
-  out.head.refused = controls_->counts().refused;
-  out.head.lost_records = trace_ ? trace_->lost() : 0;
-  out.head.cpu_ns =
-      static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
-      static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
-  out.head.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
-  out.head.card_state = out.head.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
+  Stats out{cardStats(), {}, {}};
   std::map<uint32_t, TenantStats> tenants;
-  for (const auto &[id, tenant] : roster_->tenants()) {
-    TenantStats t{};
-    core_counters counters{};
-    core_view view{};
-    core_tenant_counters(&core_, &tenant->core, &counters);
-    core_tenant_view(&tenant->core, &view);
-    t.id = id;
-    t.share_ppm = view.share_ppm;
-    t.window_ns = view.window_ns;
-    t.awake = view.awake;
-    t.source = out.head.source;
-    t.run_ns = counters.run_ns;
-    t.wait_ns = counters.wait_ns;
-    t.throttled_ns = counters.throttled_ns;
-    t.windows = counters.windows;
-    t.preempts = counters.preempts;
-    t.overruns = counters.overruns;
-    t.wait_max_ns = counters.wait_max_ns;
-    t.hangs = counters.hangs;
-    t.place = tenant->core.place;
-    t.visits = tenant->past_visits;
-    t.gates = tenant->gates;
-    t.foreign_changes = tenant->foreign_changes;
-    tenants[id] = t;
-  }
+  for (const auto &[id, tenant] : roster_->tenants()) tenants[id] = statsOf(core_, *tenant);
   for (const auto &[id, managed] : processes_)
     if (const auto it = tenants.find(managed.tenant_id); it != tenants.end())
       it->second.processes++;
@@ -343,6 +353,7 @@ Stats Executor::stats() {
     if (visitor && visitor->tsg == &tsg->core) t.visits += visitor->visits;
   }
   for (auto &[id, t] : tenants) {
+    t.source = out.head.source;
     t.run_err_ns = trace_ ? kEdgeErrorNs * t.visits + t.run_ns / 400 : t.run_ns / 10;
     out.tenants.push_back(t);
   }

@@ -74,6 +74,7 @@ class Executor {
   void save();
   uint64_t cardNs() const;
   Status shortfall() const;
+  StatsReply cardStats() const;
   void reportStatus();
 
   void turnProcesses(uint64_t now_ns);
