@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <new>
+#include <tuple>
 
 extern "C" {
 #include "core/core.h"
@@ -73,9 +74,7 @@ class Plan {
         out.wait_ns = stretched(rotation_ns_ - tenant.cycle_slice_ns + switches_ns_);
         out.off_ppm = spread(tenant.cycle_slice_ns, rotation_ns_, rotation_ns_ + switches_ns_);
         break;
-      case CORE_RANKED:
-        // While online sleeps; what it has while online works is its share, whenever that comes.
-        out.wait_ns = view.share_ppm ? stretched(turns_ns_ - turn(tenant)) : 0;
+      case CORE_RANKED:  // beside online: whenever the turns that it leaves come
         out.off_ppm = spread(turn(tenant), turns_ns_, turns_ns_);
         break;
       case CORE_CLOCKED:
@@ -198,14 +197,95 @@ class Plan {
   uint64_t clock_ns_ = 0, clock_ppm_ = 0, clock_used_ppm_ = 0;
 };
 
+bool isSame(const TenantSettings &a, const TenantSettings &b) {
+  return std::tie(a.weight, a.guarantee_ppm, a.ceiling_ppm, a.wake_ns, a.work_class) ==
+         std::tie(b.weight, b.guarantee_ppm, b.ceiling_ppm, b.wake_ns, b.work_class);
+}
+
+ActiveSet swapped(ActiveSet set, size_t a, size_t b) {
+  auto swap = [&](size_t &i) { i = i == a ? b : i == b ? a : i; };
+  if (set.without) swap(*set.without);
+  if (set.pair) {
+    swap(set.pair->first);
+    swap(set.pair->second);
+  }
+  return set;
+}
+
 // The promises of one card, set by set.
 class Sets {
  public:
   Sets(const DesiredCard &card, uint64_t switch_ns) : card_(card), switch_ns_(switch_ns) {
     for (const DesiredTenant &tenant : card.tenants)
       if (tenant.name != "default") all_.push_back(&tenant);
+    for (size_t i = 0; i < all_.size(); ++i) kindOf(i).push_back(i);
+    out.beside_online = card.policy == QGPU_POLICY_BURST_SHARE &&
+                        std::any_of(all_.begin(), all_.end(), [](const DesiredTenant *tenant) {
+                          return tenant->settings.work_class == QGPU_CLASS_ONLINE;
+                        });
   }
-  size_t count() const { return all_.size(); }
+
+  void compute() {
+    if (all_.empty()) return;
+    begin();
+    if (all_.size() == 1) return;
+    for (const Kind &kind : kinds_) {
+      look({kind.front(), {}});
+      look({{}, std::pair(kind.front(), kind.front())});
+    }
+    lookAtPairs();
+    for (const Kind &kind : kinds_) level(kind);
+  }
+
+  ComputedPromises out;
+
+ private:
+  using Kind = std::vector<size_t>;  // tenants of the same settings
+
+  Kind &kindOf(size_t i) {
+    for (Kind &kind : kinds_)
+      if (isSame(all_[kind.front()]->settings, all_[i]->settings)) return kind;
+    return kinds_.emplace_back();
+  }
+
+  // Those of the largest shares first, so that with whom each is worst off is among them.
+  void lookAtPairs() {
+    std::vector<const Kind *> partners;
+    for (const Kind &kind : kinds_) partners.push_back(&kind);
+    auto share = [&](const Kind *kind) { return out.all.tenants[kind->front()].share_ppm; };
+    std::stable_sort(partners.begin(), partners.end(),
+                     [&](const Kind *a, const Kind *b) { return share(a) > share(b); });
+    size_t looked = 0;
+    for (size_t p = 0; p < partners.size(); ++p) {
+      for (size_t i = p; i < partners.size(); ++i, ++looked) {
+        if (i == p && partners[p]->size() < 2) continue;
+        if (looked >= kPairsMax) {
+          out.every_pair = false;
+          return;
+        }
+        look({{}, std::pair(partners[p]->front(), partners[i]->at(i == p))});
+      }
+    }
+  }
+
+  // What one of them may come to, every one may.
+  void level(const Kind &kind) {
+    auto &worst = out.worst.tenants;
+    const size_t longest = *std::max_element(kind.begin(), kind.end(), [&](size_t a, size_t b) {
+      return worst[a].wait_ns < worst[b].wait_ns;
+    });
+    TenantPromise common = worst[longest];
+    for (const size_t i : kind) {
+      common.share_ppm = std::min(common.share_ppm, worst[i].share_ppm);
+      common.off_ppm = std::max(common.off_ppm, worst[i].off_ppm);
+    }
+    for (const size_t i : kind) {
+      if (worst[i].wait_ns < common.wait_ns)
+        out.longest_wait[i] = swapped(out.longest_wait[longest], longest, i);
+      common.name = worst[i].name;
+      worst[i] = common;
+    }
+  }
 
   void begin() {
     const Plan plan(card_, all_, {}, switch_ns_);
@@ -245,9 +325,6 @@ class Sets {
     if (set.without) mix(plan, set);
   }
 
-  ComputedPromises out;
-
- private:
   // One falls asleep or wakes while everybody else works: in that round each has one visit, of
   // either plan.
   void mix(const Plan &fewer, const ActiveSet &set) {
@@ -274,6 +351,7 @@ class Sets {
   const DesiredCard &card_;
   uint64_t switch_ns_;
   Tenants all_;
+  std::deque<Kind> kinds_;
   std::vector<uint64_t> slices_ns_;  // with everybody at work
 };
 
@@ -281,15 +359,7 @@ class Sets {
 
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns) {
   Sets sets(card, switch_ns);
-  if (!sets.count()) return {};
-  sets.begin();
-  size_t pairs = 0;
-  for (size_t i = 0; i < sets.count() && sets.count() > 1; ++i) {
-    sets.look({i, {}});
-    sets.look({{}, std::pair(i, i)});
-    for (size_t j = i + 1; j < sets.count() && pairs < kPairsMax; ++j, ++pairs)
-      sets.look({{}, std::pair(i, j)});
-  }
+  sets.compute();
   return std::move(sets.out);
 }
 

@@ -16,7 +16,8 @@ namespace qgpu {
 struct TenantPromise {
   std::string name;
   uint32_t share_ppm = 0;  // of delivered time, of the clock's time in windows; online busy
-  // Longest time from having work to running within its share; 0 = nothing is promised. Not in it:
+  // Longest time from having work to running within its share; 0 = nothing is promised, as to the
+  // group beside online tenants: it takes turns in windows and loses the engine to them. Not in it:
   // tails of work that cannot be cut; gaps that are held for launch-and-sync owners of windows;
   // the order by lag that tenants get who do not fit the rotation; more than one tenant that wakes
   // in one round of it.
@@ -41,10 +42,15 @@ struct ComputedPromises {
   CardPromise all;    // everybody busy at all times
   CardPromise worst;  // for each figure, the worst set of tenants that may be active alone
   std::vector<ActiveSet> longest_wait;  // for each tenant, the set that its worst wait is of
+  // A tenant of class online is on the card: no loss has in it what its coming and going costs.
+  bool beside_online = false;
+  bool every_pair = true;  // false: see below
 };
 
 // Each tenant with one context, "default" without work. switch_ns: the card's switch cost.
-// Sets that are looked at: all, all but one, and every pair.
+// Sets that are looked at: all, all but one, and every pair; tenants of the same settings stand for
+// each other. Of more than 4096 pairs of different settings (from 91 on), each tenant's with those
+// of the largest shares.
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns);
 
 }  // namespace qgpu

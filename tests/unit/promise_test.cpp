@@ -64,6 +64,53 @@ TEST(Promise, OfAnOnlineTenantIsItsShortWait) {
   EXPECT_EQ(promises.all.tenants[1].wait_ns, 0u);
 }
 
+// They take turns of 20 ms and more and lose the engine to it: no wait of theirs is known.
+TEST(Promise, BesideAnOnlineTenantNoWaitIsPromisedToTheOthers) {
+  std::vector<TenantSettings> settings(4, weight(100));
+  settings[0].work_class = QGPU_CLASS_ONLINE;
+  settings[2].guarantee_ppm = 200'000;
+  settings[3].guarantee_ppm = settings[3].ceiling_ppm = 100'000;
+  const auto promises = promisesOf(cardOf(QGPU_POLICY_BURST_SHARE, settings), kSwitchNs);
+  EXPECT_TRUE(promises.beside_online);
+  for (size_t i : {1, 2}) {
+    EXPECT_GT(promises.all.tenants[i].share_ppm, 0u);
+    EXPECT_EQ(promises.all.tenants[i].wait_ns, 0u);
+    EXPECT_EQ(promises.worst.tenants[i].wait_ns, 0u);
+  }
+  EXPECT_GT(promises.worst.tenants[0].wait_ns, 0u);
+  EXPECT_GT(promises.worst.tenants[3].wait_ns, 0u);  // its windows are on the clock
+  const auto best_effort = promisesOf(cardOf(QGPU_POLICY_BEST_EFFORT, settings), kSwitchNs);
+  EXPECT_FALSE(best_effort.beside_online);
+}
+
+// Whoever comes last has had its pair with the largest as well.
+TEST(Promise, OfManyDifferentTenantsEachHasTheWorstPartner) {
+  std::vector<TenantSettings> settings;
+  for (uint32_t i = 0; i < 120; ++i) settings.push_back(weight(100 + i));
+  settings.push_back(weight(10'000));
+  const auto promises = promisesOf(cardOf(QGPU_POLICY_BURST_SHARE, settings), kSwitchNs);
+  EXPECT_FALSE(promises.every_pair);
+  for (size_t i = 0; i < 120; ++i) {
+    const auto pair =
+        promisesOf(cardOf(QGPU_POLICY_BURST_SHARE, {settings[i], settings.back()}), kSwitchNs);
+    EXPECT_GE(promises.worst.tenants[i].off_ppm, pair.all.tenants[0].off_ppm) << i;
+    EXPECT_GE(promises.worst.tenants[i].wait_ns, pair.all.tenants[0].wait_ns) << i;
+  }
+}
+
+TEST(Promise, OfTenantsOfTheSameSettingsIsTheSame) {
+  std::vector<TenantSettings> settings(120, weight(100));
+  settings[60] = weight(3'000);
+  const auto promises = promisesOf(cardOf(QGPU_POLICY_BURST_SHARE, settings), kSwitchNs);
+  EXPECT_TRUE(promises.every_pair);
+  for (size_t i : {1, 59, 61, 119}) {
+    EXPECT_EQ(promises.worst.tenants[i].wait_ns, promises.worst.tenants[0].wait_ns);
+    EXPECT_EQ(promises.worst.tenants[i].off_ppm, promises.worst.tenants[0].off_ppm);
+    EXPECT_EQ(promises.longest_wait[i].has(i), promises.longest_wait[0].has(0));
+    EXPECT_EQ(promises.longest_wait[i].has(60), promises.longest_wait[0].has(60));
+  }
+}
+
 // A lone one has 20 ms at a time; then come both, and the plan is replaced meanwhile.
 TEST(Promise, OfTheWorstSetCoversOneThatWakes) {
   const auto promises =
