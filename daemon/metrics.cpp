@@ -24,6 +24,26 @@ bool continues(const Sample &before, const Sample &now) {
          now.wait_ns >= before.wait_ns && now.throttled_ns >= before.throttled_ns;
 }
 
+// before: null = no rates, only what was counted.
+Rates ratesOf(const Sample &now, const Sample *before, uint64_t delivered_ns) {
+  Rates rates;
+  rates.run_ns = now.run_ns;
+  rates.wait_ns = now.wait_ns;
+  rates.wait_max_ns = now.wait_max_ns;
+  rates.hangs = now.hangs;
+  rates.counted_ns = now.time_ns - std::min(now.since_ns, now.time_ns);
+  rates.source = now.source;
+  if (!before) return rates;
+  const uint64_t run_ns = now.run_ns - before->run_ns;
+  rates.interval_ns = now.time_ns - before->time_ns;
+  rates.share_ppm = ppm(run_ns, delivered_ns);
+  rates.use_ppm = ppm(run_ns, rates.interval_ns);
+  rates.work_ppm = ppm(run_ns + now.wait_ns - before->wait_ns, rates.interval_ns);
+  rates.throttled_ppm = ppm(now.throttled_ns - before->throttled_ns, rates.interval_ns);
+  rates.error_ppm = ppm(now.run_err_ns - before->run_err_ns, delivered_ns);
+  return rates;
+}
+
 }  // namespace
 
 void Metrics::clear() {
@@ -36,43 +56,35 @@ void Metrics::update(const std::vector<Sample> &samples) {
   std::map<uint32_t, std::vector<const Sample *>> cards;
   for (const Sample &sample : samples)
     if (sample.tenant_id) cards[sample.card_index].push_back(&sample);
+  for (const auto &[card, tenants] : cards) updateCard(card, tenants);
+}
 
-  for (const auto &[card, tenants] : cards) {
-    uint64_t delivered_ns = 0;
-    bool too_soon = false;
-    for (const Sample *now : tenants) {
-      auto before = last_.find({card, *now->tenant_id});
-      if (before == last_.end() || !continues(before->second, *now)) continue;
-      if (now->time_ns - before->second.time_ns < kIntervalMinNs) too_soon = true;
-      if (*now->tenant_id != QGPU_TENANT_NOBODY)
-        delivered_ns += now->run_ns - before->second.run_ns;
-    }
-    if (too_soon) continue;
-    std::erase_if(rates_, [&](const auto &entry) { return entry.first.first == card; });
-    std::map<Key, Sample> fresh;
-    for (const Sample *now : tenants) {
-      Key key{card, *now->tenant_id};
-      fresh[key] = *now;
-      Rates &rates = rates_[key];
-      rates.run_ns = now->run_ns;
-      rates.wait_ns = now->wait_ns;
-      rates.wait_max_ns = now->wait_max_ns;
-      rates.hangs = now->hangs;
-      rates.counted_ns = now->time_ns - std::min(now->since_ns, now->time_ns);
-      rates.source = now->source;
-      auto before = last_.find(key);
-      if (before == last_.end() || !continues(before->second, *now)) continue;
-      uint64_t run_ns = now->run_ns - before->second.run_ns;
-      rates.interval_ns = now->time_ns - before->second.time_ns;
-      rates.share_ppm = ppm(run_ns, delivered_ns);
-      rates.use_ppm = ppm(run_ns, rates.interval_ns);
-      rates.work_ppm = ppm(run_ns + now->wait_ns - before->second.wait_ns, rates.interval_ns);
-      rates.throttled_ppm = ppm(now->throttled_ns - before->second.throttled_ns, rates.interval_ns);
-      rates.error_ppm = ppm(now->run_err_ns - before->second.run_err_ns, delivered_ns);
-    }
-    std::erase_if(last_, [&](const auto &entry) { return entry.first.first == card; });
-    last_.merge(fresh);
+void Metrics::updateCard(uint32_t card, const std::vector<const Sample *> &tenants) {
+  uint64_t delivered_ns = 0;
+  for (const Sample *now : tenants) {
+    const Sample *before = formerOf(*now);
+    if (!before) continue;
+    if (now->time_ns - before->time_ns < kIntervalMinNs) return;
+    if (*now->tenant_id != QGPU_TENANT_NOBODY) delivered_ns += now->run_ns - before->run_ns;
   }
+  std::map<Key, Sample> fresh;
+  std::map<Key, Rates> rates;
+  for (const Sample *now : tenants) {
+    const Key key{card, *now->tenant_id};
+    fresh[key] = *now;
+    rates[key] = ratesOf(*now, formerOf(*now), delivered_ns);
+  }
+  const auto is_of_card = [&](const auto &entry) { return entry.first.first == card; };
+  std::erase_if(rates_, is_of_card);
+  std::erase_if(last_, is_of_card);
+  rates_.merge(rates);
+  last_.merge(fresh);
+}
+
+// The sample that this one goes on from; null: none.
+const Sample *Metrics::formerOf(const Sample &now) const {
+  auto found = last_.find({now.card_index, *now.tenant_id});
+  return found != last_.end() && continues(found->second, now) ? &found->second : nullptr;
 }
 
 std::optional<Rates> Metrics::tenant(uint32_t card_index, uint32_t tenant_id) const {

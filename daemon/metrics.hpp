@@ -41,6 +41,9 @@ class Metrics {
 
  private:
   using Key = std::pair<uint32_t, uint32_t>;  // card, tenant
+  void updateCard(uint32_t card, const std::vector<const Sample *> &tenants);
+  const Sample *formerOf(const Sample &now) const;
+
   std::map<Key, Sample> last_;
   std::map<Key, Rates> rates_;
 };
