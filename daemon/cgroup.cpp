@@ -15,6 +15,8 @@
 #include <set>
 #include <sstream>
 
+#include "printable.hpp"
+
 namespace qgpu {
 
 namespace {
@@ -37,18 +39,6 @@ std::string unescape(const std::string &text) {
     } else {
       out += text[i];
     }
-  }
-  return out;
-}
-
-// Whoever may make cgroups chooses their names, and a complaint ends on somebody's terminal.
-std::string printable(const std::string &path) {
-  std::string out;
-  for (size_t i = 0; i < path.size(); ++i) {
-    auto c = static_cast<unsigned char>(path[i]);
-    auto next = static_cast<unsigned char>(i + 1 < path.size() ? path[i + 1] : 0);
-    bool is_control = c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
-    out += is_control ? '?' : path[i];
   }
   return out;
 }

@@ -49,17 +49,15 @@ TEST(Cgroup, ResolvesExactPathsAndPatternsToInodeNumbers) {
   EXPECT_TRUE(resolved.complaints.empty());
 }
 
-TEST(Cgroup, ComplaintsCarryNoControlCharactersOfANameSomebodyChose) {
+TEST(Cgroup, ComplaintsArePrintableWhateverNameSomebodyChose) {
   fakes::TempFolder folder;
-  folder.makeFolder("k/a\x1b[2J\xc2\x9b\x7f\xc3\xa4");
+  folder.makeFolder("k/a\x1b[2J\xc2\x9b\x7f\xff\xc3");
   CgroupTree tree(folder.path());
   auto resolved =
       tree.resolve(tenantsOf("[tenant.a]\ncgroup = \"/k/*\"\n[tenant.b]\ncgroup = \"/k/a*\"\n"));
   ASSERT_EQ(resolved.complaints.size(), 1u);
-  for (const char *bad : {"\x1b", "\xc2\x9b", "\x7f"})
-    EXPECT_EQ(resolved.complaints[0].find(bad), std::string::npos) << resolved.complaints[0];
-  EXPECT_NE(resolved.complaints[0].find("?[2J"), std::string::npos);
-  EXPECT_NE(resolved.complaints[0].find("\xc3\xa4"), std::string::npos);
+  EXPECT_NE(resolved.complaints[0].find("cgroup /k/a?[2J????? matches"), std::string::npos)
+      << resolved.complaints[0];
 }
 
 TEST(Cgroup, ExactPathWinsOverPatternAndTheFirstPatternOverTheSecond) {

@@ -374,6 +374,23 @@ TEST_F(RmCardTest, EventsHaveTheTenantsName) {
   EXPECT_EQ(events.back().reason, "0xa06c0103 says 0x1b");
 }
 
+TEST_F(RmCardTest, WhatASentenceQuotesReachesNeitherJsonNorAScreenRaw) {
+  executor();
+  ASSERT_TRUE(card().apply(twoToOne()).ok());
+  exec::Event event{};
+  event.header = exec::makeHeader(exec::Type::kEvent, sizeof(event), 0);
+  event.kind = exec::EventKind::kProcessBlind;
+  event.tenant_id = tenantOf("a").id;
+  exec::setText(event.sentence, "process 42 (\xff\x1b) runs uncontrolled");
+  {
+    auto guard = executor().lock();
+    executor().emit(event);
+  }
+  ASSERT_TRUE(until(
+      [&] { return !events.empty() && events.back().kind == uint32_t{kRmEventProcessBlind}; }));
+  EXPECT_EQ(events.back().reason, "process 42 (\?\?) runs uncontrolled");
+}
+
 TEST_F(RmCardTest, WhoIsNotUnderControlIsShownWithItsTenantUntilItIs) {
   executor();
   ASSERT_TRUE(card().apply(twoToOne()).ok());
