@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include "names.hpp"
 
@@ -23,6 +24,17 @@ constexpr uint64_t kRefreshGapNs = 100 * kMillisecondNs;
 
 Error errorOf(const ConfigProblem &problem) {
   return Error{problem.err, problem.reason, problem.key};
+}
+
+// An event that cannot be told is left out, and those after it are not.
+void tell(const std::function<void(const CardEvent &)> &listener, const CardEvent &event) {
+  if (!listener) return;
+  try {
+    listener(event);
+  } catch (const std::exception &error) {
+    spdlog::error("card {}: an event {} cannot be told: {}", event.card_index,
+                  eventName(event.kind), error.what());
+  }
 }
 
 }  // namespace
@@ -216,7 +228,7 @@ void Daemon::onCardEvents() {
       default:
         doubt = true;  // a card came, went or changed its state, or a kind not known yet
     }
-    if (on_event) on_event(event);
+    tell(on_event, event);
   }
   if (!doubt) return;
   reconciler_.invalidate();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "loop.hpp"
 
+#include <spdlog/spdlog.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cassert>
 #include <cerrno>
+#include <exception>
 #include <system_error>
 
 #include "clock.hpp"
@@ -37,7 +40,7 @@ void Loop::add(int fd, uint32_t events, Handler handler) {
   if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot watch a descriptor");
   tokens_[fd] = token;
-  watches_[token] = std::make_shared<Watch>(Watch{fd, std::move(handler)});
+  watches_[token] = std::make_shared<Watch>(Watch{fd, std::move(handler), 0});
 }
 
 void Loop::change(int fd, uint32_t events) {
@@ -66,6 +69,18 @@ void Loop::armTimer(uint64_t at_ns) {
   timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
+// A handler that fails, fails one message: the others go on. Its first failures are told, then ever
+// fewer of them.
+void Loop::call(Watch &watch, uint32_t events) {
+  try {
+    watch.handler(events);
+  } catch (const std::exception &error) {
+    if (std::has_single_bit(++watch.failures))
+      spdlog::error("what came on descriptor {} is left undone: {} (failures so far: {})", watch.fd,
+                    error.what(), watch.failures);
+  }
+}
+
 void Loop::wait() { dispatch(-1); }
 
 void Loop::dispatch(int timeout_ms) {
@@ -75,7 +90,7 @@ void Loop::dispatch(int timeout_ms) {
     auto found = watches_.find(events[i].data.u64);
     if (found == watches_.end()) continue;
     std::shared_ptr<Watch> watch = found->second;
-    watch->handler(events[i].events);
+    call(*watch, events[i].events);
   }
 }
 

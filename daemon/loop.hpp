@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // The daemon's one loop: descriptors and one timer. Handlers run in the caller's thread and must
-// not block; they may add and remove descriptors, their own included.
+// not block; they may add and remove descriptors, their own included. An exception of one ends
+// nothing but that call: it is logged.
 #pragma once
 
 #include <sys/epoll.h>
@@ -37,7 +38,9 @@ class Loop {
   struct Watch {
     int fd;
     Handler handler;
+    uint64_t failures;
   };
+  static void call(Watch &watch, uint32_t events);
   void dispatch(int timeout_ms);
 
   int epoll_fd_;

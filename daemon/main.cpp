@@ -178,7 +178,7 @@ int serve(const std::string &file, const ConfigIr &config) {
   }
 
   bool running = true;
-  daemon.on_event = [&](const CardEvent &event) { control.publish(toJson(event).dump()); };
+  daemon.on_event = [&](const CardEvent &event) { control.publish(lineOf(toJson(event))); };
   daemon.on_lost = [&] { control.publish(R"({"event":"lost"})"); };
   loop.add(cards.eventFd(), EPOLLIN, [&](uint32_t) { daemon.onCardEvents(); });
   if (cgroups.fd() >= 0)

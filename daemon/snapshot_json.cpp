@@ -103,4 +103,8 @@ Json toJson(const CardEvent &event) {
   return json;
 }
 
+std::string lineOf(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace qgpu

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "card.hpp"
 #include "metrics.hpp"
@@ -13,5 +14,7 @@ namespace qgpu {
 // metrics: may be null, then there are no measured shares.
 nlohmann::json toJson(const CardSnapshot &card, const Metrics *metrics);
 nlohmann::json toJson(const CardEvent &event);
+// On one line, whatever the bytes in its texts are.
+std::string lineOf(const nlohmann::json &json);
 
 }  // namespace qgpu

@@ -11,6 +11,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/daemon_test.cpp
       tests/unit/explain_test.cpp
       tests/unit/kernel_card_test.cpp
+      tests/unit/loop_test.cpp
       tests/unit/metrics_test.cpp
       tests/unit/policy_test.cpp
       tests/unit/promise_test.cpp

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 
 #include "fakes/fake_clock.hpp"
 #include "fakes/fake_kernel.hpp"
@@ -336,6 +337,21 @@ TEST_F(DaemonTest, HangIsLoggedOncePerEventWithTheTenantsNameAndPassedOn) {
   EXPECT_EQ(timesLogged("work of tenant \"a\" runs for longer than its hang_timeout"), 1);
   EXPECT_EQ(told, 1);
   EXPECT_EQ(kernel.inventories, before);
+}
+
+TEST_F(DaemonTest, AnEventThatCannotBeToldIsLoggedAndTheNextOneIsTold) {
+  start(kTwoToOne);
+  std::vector<uint64_t> told;
+  daemon->on_event = [&](const CardEvent &event) {
+    if (event.time_ns == 1) throw std::runtime_error("no words");
+    told.push_back(event.time_ns);
+  };
+  CardEvent event;
+  event.kind = QGPU_EVENT_TSG_BOUND;
+  for (event.time_ns = 1; event.time_ns <= 2; event.time_ns++) card.pending.events.push_back(event);
+  daemon->onCardEvents();
+  EXPECT_EQ(told, std::vector<uint64_t>{2});
+  EXPECT_EQ(timesLogged("no words"), 1);
 }
 
 TEST_F(DaemonTest, PolicyThatCannotKeepASettingIsRefused) {

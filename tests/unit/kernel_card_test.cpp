@@ -12,6 +12,7 @@
 #include "fakes/fake_kernel.hpp"
 #include "fakes/seed.hpp"
 #include "netlink/attribute_path.hpp"
+#include "snapshot_json.hpp"
 
 namespace qgpu {
 namespace {
@@ -291,6 +292,14 @@ TEST_F(KernelCardTest, RealSocketSpeaksExtendedAcknowledgement) {
   netlink::Client client(std::move(*wire));
   auto family = client.resolve();
   EXPECT_TRUE(family || family.error().err == ENODEV);
+}
+
+TEST(EventLine, HoldsWhateverBytesAReasonHas) {
+  CardEvent event;
+  event.kind = kRmEventProcessBlind;
+  event.reason = "(\xff\x1b\n)";
+  const std::string line = lineOf(toJson(event));
+  EXPECT_NE(line.find("(\xef\xbf\xbd\\u001b\\n)"), std::string::npos) << line;
 }
 
 }  // namespace

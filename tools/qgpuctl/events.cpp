@@ -17,7 +17,7 @@ namespace qgpu::ctl {
 namespace {
 
 void print(const Json &event, bool json) {
-  std::printf("%s\n", json ? event.dump().c_str() : eventText(event).c_str());
+  std::printf("%s\n", json ? lineOf(event).c_str() : eventText(event).c_str());
   std::fflush(stdout);
 }
 
@@ -55,6 +55,7 @@ void addEvents(CLI::App &app, Context &context) {
   auto *verb = app.add_subcommand("events", "what happens on the cards, until interrupted");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "one JSON object a line");
+  verb->footer("example: qgpuctl events --json");
   verb->callback([&context, json] {
     auto connection = Connection::open(context.socket);
     if (connection) {
