@@ -66,6 +66,7 @@ static const struct nla_policy plan_tenant_policy[QGPU_A_TENANT_MAX + 1] = {
 	[QGPU_A_TENANT_WINDOW_NS] = READ_ONLY,
 	[QGPU_A_TENANT_AWAKE] = READ_ONLY,
 	[QGPU_A_TENANT_TSGS] = READ_ONLY,
+	[QGPU_A_TENANT_PLACE] = READ_ONLY,
 };
 
 static const struct nla_policy plan_policy[QGPU_A_PLAN_MAX + 1] = {

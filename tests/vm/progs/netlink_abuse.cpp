@@ -102,9 +102,10 @@ std::string said(const Answer &answer) {
          std::to_string(answer.missing);
 }
 
-// @guilty: type of the attribute that is blamed, kNone = not looked at.
+// @guilty: type of the attribute that is blamed, kNone = not looked at. @sentence: what is said of
+// it, "" = anything.
 void refused(genl::Socket &socket, const std::string &name, const Message &message, int error,
-             int guilty = kNone) {
+             int guilty = kNone, const std::string &sentence = "") {
   const std::string before = state(socket);
   const Answer answer = socket.call(message);
   int blamed = answer.missing;
@@ -115,7 +116,8 @@ void refused(genl::Socket &socket, const std::string &name, const Message &messa
     blamed = type & NLA_TYPE_MASK;
   }
   const bool good = answer.error == error && !answer.sentence.empty() && answer.replies.empty() &&
-                    (guilty == kNone || blamed == guilty) && state(socket) == before;
+                    (guilty == kNone || blamed == guilty) &&
+                    (sentence.empty() || answer.sentence == sentence) && state(socket) == before;
   if (!good) std::cout << "# got " << said(answer) << ", blamed " << blamed << '\n';
   tap(good, std::string(strerrorname_np(error)) + ": " + name);
 }
@@ -151,10 +153,12 @@ void refuseMalformed(genl::Socket &s) {
   refused(s, "an unknown flag of a tenant",
           tenantPlan(s, "x", [](Message &m) { m.put32(QGPU_A_TENANT_FLAGS, 8); }), EINVAL,
           QGPU_A_TENANT_FLAGS);
-  for (int type : {QGPU_A_TENANT_ID, QGPU_A_TENANT_SHARE_PPM, QGPU_A_TENANT_TSGS})
+  for (int type :
+       {QGPU_A_TENANT_ID, QGPU_A_TENANT_SHARE_PPM, QGPU_A_TENANT_SLICE_NS, QGPU_A_TENANT_WINDOW_NS,
+        QGPU_A_TENANT_AWAKE, QGPU_A_TENANT_TSGS, QGPU_A_TENANT_PLACE})
     refused(s, "a read-only attribute, " + std::to_string(type),
             tenantPlan(s, "x", [&](Message &m) { m.put32(static_cast<std::uint16_t>(type), 1); }),
-            EINVAL, type);
+            EINVAL, type, "this attribute is read only");
   refused(s, "a weight of 8 bytes",
           tenantPlan(s, "x", [](Message &m) { m.put64(QGPU_A_TENANT_WEIGHT, 1); }), EINVAL,
           QGPU_A_TENANT_WEIGHT);
