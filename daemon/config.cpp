@@ -5,6 +5,7 @@
 #include "config.hpp"
 
 #include <linux/qgpu.h>
+#include <sys/stat.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 
+#include "cgroup.hpp"
 #include "file.hpp"
 #include "names.hpp"
 #include "policy.hpp"
@@ -24,6 +26,7 @@ namespace {
 constexpr size_t kFileMax = 1024 * 1024;
 constexpr size_t kPatternMax = 1024;
 constexpr long kLevelsMax = 31;
+constexpr std::string_view kCgroupMount = "/sys/fs/cgroup";
 constexpr uint64_t kCycleMinMs = 1;
 constexpr uint64_t kCycleMaxMs = 1000;
 
@@ -113,7 +116,9 @@ class Reader {
                                   uint64_t min, uint64_t max) {
     const auto *number = node.as_integer();
     if (!number) {
-      wrongType(node, line, key, "an integer");
+      const std::string wanted =
+          "an integer, " + std::to_string(min) + " to " + std::to_string(max) + " without quotes";
+      wrongType(node, line, key, wanted.c_str());
       return std::nullopt;
     }
     int64_t value = number->get();
@@ -134,7 +139,7 @@ class Reader {
     else if (const auto *number = node.as_floating_point())
       value = number->get();
     else {
-      wrongType(node, line, key, "a number of percent");
+      wrongType(node, line, key, "a number of percent such as 30 or 12.5, without quotes");
       return std::nullopt;
     }
     auto tenths = tenths_from(value);
@@ -200,7 +205,8 @@ class Reader {
       if (key == "match") {
         has_match = true;
         entry.match = readSelector(node, line, name);
-        if (entry.match.empty()) problem(line, name, "must be a card's uuid, its index or \"all\"");
+        if (entry.match.empty())
+          problem(line, name, "must be a card's uuid (\"GPU-...\"), its index (0) or \"all\"");
       } else if (key == "policy") {
         auto text = string(node, line, name);
         if (!text) continue;
@@ -245,9 +251,11 @@ class Reader {
     if (text.empty()) return false;
     if (text.find_first_not_of("0123456789") == std::string_view::npos)
       return text.size() < 10 && (text.size() == 1 || text.front() != '0');
-    return std::all_of(text.begin(), text.end(), [](unsigned char c) {
-      return c < 0x80 && (std::isalnum(c) || c == '-' || c == '.' || c == ':');
-    });
+    if (text == "all") return true;
+    constexpr std::string_view kUuid = "GPU-";
+    if (!text.starts_with(kUuid) || text == kUuid) return false;
+    return std::all_of(text.begin() + kUuid.size(), text.end(),
+                       [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '-'); });
   }
 
   void readTenants(const toml::table &tenants) {
@@ -309,7 +317,7 @@ class Reader {
       std::string card_path = path + "." + std::string(key.str());
       int line = lineOf(key.source());
       if (key == "all" || !isSelector(key.str()))
-        problem(line, card_path, "must be a card's uuid or its index");
+        problem(line, card_path, "must be a card's uuid (\"GPU-...\") or its index (0)");
       table(node, card_path, line, [&](const toml::table &numbers) {
         TenantOnCard card{std::string(key.str()), line, {}};
         for (const auto &[number_key, number] : numbers) {
@@ -345,9 +353,12 @@ class Reader {
         problem(line, path, work_class.error());
     } else if (key == "wake_within" || key == "hang_timeout") {
       bool is_wake = key == "wake_within";
-      auto text = string(node, line, path);
-      if (!text) return true;
-      if (auto ns = is_wake ? wakeFromText(*text) : hangFromText(*text))
+      const auto *text = node.as_string();
+      if (!text)
+        wrongType(
+            node, line, path,
+            is_wake ? "a time such as \"2ms\", or \"none\"" : "a time such as \"2ms\", or \"off\"");
+      else if (auto ns = is_wake ? wakeFromText(text->get()) : hangFromText(text->get()))
         (is_wake ? numbers.wake_ns : numbers.hang_ns) = {*ns, line};
       else
         problem(line, path, ns.error());
@@ -380,8 +391,23 @@ class Reader {
       problem(line, path, "\"" + *text + "\" " + reason);
       return;
     }
+    if (hasMount(*text)) {
+      problem(line, path,
+              "\"" + *text +
+                  "\" begins with where cgroup2 is mounted: paths are below the mount, \"" +
+                  text->substr(kCgroupMount.size()) + "\" is meant");
+      return;
+    }
     bool glob = text->find_first_of("*?[") != std::string::npos;
     entry.cgroups.push_back({*text, glob, line});
+  }
+
+  // Unless there is such a folder below the mount.
+  static bool hasMount(const std::string &text) {
+    if (!text.starts_with(std::string(kCgroupMount) + "/")) return false;
+    struct stat status {};
+    return stat((findCgroup2Mount() + std::string(kCgroupMount)).c_str(), &status) != 0 ||
+           findCgroup2Mount().empty();
   }
 
   static const char *cgroupMistake(std::string_view text) {

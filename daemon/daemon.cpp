@@ -76,6 +76,25 @@ void Daemon::start(ConfigIr config) {
         "no cgroup2 file system is mounted: no process can be told to belong to a tenant");
   look();
   sync();
+  warnOfAbsentCards();
+}
+
+// No mistake: a card may come later.
+void Daemon::warnOfAbsentCards() const {
+  if (driver_error_) return;
+  const std::vector<CardInfo> cards = inventory();
+  auto warn = [&](const std::string &selector, int line, const std::string &key) {
+    if (selector == "all" || std::any_of(cards.begin(), cards.end(), [&](const CardInfo &card) {
+          return selects(selector, card);
+        }))
+      return;
+    spdlog::warn("{}:{}: {}: no card is here now that \"{}\" matches", config_.file, line, key,
+                 selector);
+  };
+  for (const CardEntry &entry : config_.cards) warn(entry.match, entry.line, "card.match");
+  for (const TenantEntry &tenant : config_.tenants)
+    for (const TenantOnCard &on_card : tenant.cards)
+      warn(on_card.selector, on_card.line, "tenant." + tenant.name + ".card");
 }
 
 std::vector<ConfigProblem> Daemon::reload(const ConfigOutcome &outcome) {
@@ -100,6 +119,7 @@ std::vector<ConfigProblem> Daemon::reload(const ConfigOutcome &outcome) {
   state_.edits = std::move(edits);
   if (!dropped.empty()) save();
   sync();
+  warnOfAbsentCards();
   return {};
 }
 

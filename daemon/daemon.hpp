@@ -107,6 +107,7 @@ class Daemon {
   void look();
   void sync();
   void noteDriver(const Result<void> &seen);
+  void warnOfAbsentCards() const;
   void noteRefusals(std::map<std::string, Error> refusals);
   void noteHeld(std::vector<ConfigProblem> problems);
   void sample();

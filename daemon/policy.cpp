@@ -20,6 +20,13 @@ constexpr uint64_t kSwitchNs = 100'000;
 // Least part of others that an online tenant waits for (kmod/core/core.h, CORE_OTHER_SLICE_MIN_NS).
 constexpr uint64_t kOtherSliceNs = 200'000;
 
+std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  out += text;
+  out += '"';
+  return out;
+}
+
 std::string tenthsText(uint32_t tenths) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
@@ -40,10 +47,6 @@ Result<uint64_t> timeFromText(const std::string &text, const std::string &withou
                      "\", or \"" + without + "\"",
                  ""};
   return *ns;
-}
-
-bool selects(const std::string &selector, const CardInfo &card) {
-  return selector == card.uuid || selector == std::to_string(card.index);
 }
 
 // What holds for one tenant on one card, with the line that the last word came from.
@@ -172,8 +175,8 @@ class CardCompiler {
           is_online ? std::to_string(online) + (online == 1 ? " online tenant" : " online tenants")
                     : std::to_string(count) + " tenants, \"default\" counted";
       problem(line, "tenant." + a.tenant.name + ".wake_within",
-              "\"" + durationText(wake_ns) + "\" cannot be kept on card " + cardText(card) + " (" +
-                  others + "): must be \"" + durationText(bound_ns) + "\" at least",
+              quoted(durationText(wake_ns)) + " cannot be kept on card " + cardText(card) + " (" +
+                  others + "): must be " + quoted(durationText(bound_ns)) + " at least",
               ENOSPC);
     }
   }
@@ -192,9 +195,9 @@ class CardCompiler {
               "the ceiling " + tenthsText(ceiling) + " is below the guarantee " +
                   tenthsText(guarantee));
     if (desired.policy == QGPU_POLICY_FIXED_SHARE && guarantee == 0 && tenant.name != "default")
-      problem(
-          resolved.guarantee_tenths.line, key + ".guarantee",
-          "has no guarantee: under fixed-share on card " + cardText(card) + " it would never run");
+      problem(resolved.guarantee_tenths.line, key + ".guarantee",
+              quoted(tenant.name) + " has no guarantee: under fixed-share on card " +
+                  cardText(card) + " it would never run");
     checkEnforced(key, resolved, desired);
   }
 
@@ -288,6 +291,10 @@ Result<uint64_t> hangFromText(const std::string &text) {
 
 std::string percentText(uint32_t ppm) {
   return tenthsText((ppm + kPpmPerTenth / 2) / kPpmPerTenth);
+}
+
+bool selects(const std::string &selector, const CardInfo &card) {
+  return selector == card.uuid || selector == std::to_string(card.index);
 }
 
 const CardEntry *entryOf(const ConfigIr &config, const CardInfo &card) {

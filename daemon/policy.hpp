@@ -63,6 +63,9 @@ PolicyOutcome compute(const ConfigIr &config, const Edits &edits,
 // One made-up card for each [[card]], so that a file can be checked on a machine without cards.
 std::vector<CardInfo> placeholderInventory(const ConfigIr &config);
 
+// Whether a card's uuid or index is meant.
+bool selects(const std::string &selector, const CardInfo &card);
+
 // The entry that governs a card: by uuid, else by index, else "all"; null = not to be touched.
 const CardEntry *entryOf(const ConfigIr &config, const CardInfo &card);
 

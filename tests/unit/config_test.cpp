@@ -97,12 +97,20 @@ TEST(Config, TimesReadAsTheyAreWritten) {
 }
 
 TEST(Config, SelectorsThatCouldMatchNoCardAreRefused) {
-  for (const char *match : {"\"00\"", "\"007\"", "\"99999999999\"", "99999999999", "-1", "\"\""})
+  for (const char *match : {"\"00\"", "\"007\"", "\"99999999999\"", "99999999999", "-1", "\"\"",
+                            "\"GPU-\"", "\"GPU 1\"", "\"tesla\"", "\"gpu0\"", "\"0000:01:00.0\""})
     EXPECT_NE(problemsOf(std::string("[[card]]\nmatch = ") + match + "\n"), "") << match;
   for (const char *card : {"all", "00", "\"GPU 1\"", "\"\"", "99999999999"})
     EXPECT_NE(problemsOf(std::string("[tenant.a.card.") + card + "]\nweight = 5\n"), "") << card;
   for (const char *card : {"0", "12", "\"GPU-1\"", "GPU-1"})
     EXPECT_EQ(problemsOf(std::string("[tenant.a.card.") + card + "]\nweight = 5\n"), "") << card;
+}
+
+TEST(Config, CgroupsWithTheMountBeforeThemAreRefused) {
+  EXPECT_EQ(problemsOf("[tenant.a]\ncgroup = \"/sys/fs/cgroup/lab/a\"\n"),
+            "f:2: tenant.a.cgroup: \"/sys/fs/cgroup/lab/a\" begins with where cgroup2 is mounted: "
+            "paths are below the mount, \"/lab/a\" is meant\n");
+  EXPECT_EQ(problemsOf("[tenant.a]\ncgroup = \"/sys/fs/a\"\n"), "");
 }
 
 TEST(Config, CgroupsDeeperThanTheKernelLooksAreRefused) {
@@ -152,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"[[card]]\nmatch = 0\nmethod = \"gates\"\n",
                 "f:3: card.method: is \"gates\", must be module or rm"},
         Refusal{"[[card]]\nmatch = -1\n",
-                "f:2: card.match: must be a card's uuid, its index or \"all\""},
+                "f:2: card.match: must be a card's uuid (\"GPU-...\"), its index (0) or \"all\""},
         Refusal{"[[card]]\nmatch = 0\n[[card]]\nmatch = \"0\"\n",
                 "f:3: card.match: \"0\" stands already in line 1"},
         Refusal{"[[card]]\nmatch = 0\npolicy = \"fair\"\n",
@@ -168,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"[tenant.a]\nweight = 10001\n",
                 "f:2: tenant.a.weight: is 10001, must be 1 to 10000"},
         Refusal{"[tenant.a]\nweight = \"x\"\n",
-                "f:2: tenant.a.weight: must be an integer, is a string"},
+                "f:2: tenant.a.weight: must be an integer, 1 to 10000 without quotes, is a string"},
         Refusal{"[tenant.a]\nguarantee = 100.1\n",
                 "f:2: tenant.a.guarantee: must be 0 to 100 percent"},
         Refusal{"[tenant.a]\nguarantee = nan\n",
@@ -184,7 +192,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "f:2: tenant.a.wake_within: is \"soon\", must be a time such as \"2ms\" or "
                 "\"500us\", or \"none\""},
         Refusal{"[tenant.a]\nwake_within = 2\n",
-                "f:2: tenant.a.wake_within: must be a string, is an integer"},
+                "f:2: tenant.a.wake_within: must be a time such as \"2ms\", or \"none\", is an "
+                "integer"},
         Refusal{"[tenant.a]\nwake_within = \"0ms\"\n",
                 "f:2: tenant.a.wake_within: is \"0ms\", must be more than 0 and at most \"10s\", "
                 "or \"none\""},

@@ -266,9 +266,10 @@ TEST(Policy, AnEditThatBreaksAnothersWaitIsRefusedAtThatWait) {
 
 TEST(Policy, FixedShareNeedsAGuarantee) {
   std::string fixed = "[[card]]\nmatch = 0\npolicy = \"fixed-share\"\n[tenant.a]\n";
-  EXPECT_EQ(problemOf(fixed),
-            "f:4: tenant.a.guarantee: has no guarantee: under fixed-share on card GPU-0 it would "
-            "never run");
+  EXPECT_EQ(
+      problemOf(fixed),
+      "f:4: tenant.a.guarantee: \"a\" has no guarantee: under fixed-share on card GPU-0 it would "
+      "never run");
   EXPECT_TRUE(computed(fixed + "guarantee = 30\nceiling = 30\n").problems.empty());
   EXPECT_EQ(problemOf(fixed + "guarantee = 30\nceiling = 20\n"),
             "f:6: tenant.a.ceiling: the ceiling 20.0 % is below the guarantee 30.0 %");
