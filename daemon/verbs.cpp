@@ -129,20 +129,23 @@ Json problemsJson(const std::vector<ConfigProblem> &problems) {
   return list;
 }
 
-Json outcomeJson(const Daemon::Outcome &outcome) {
+// A card that is asked only plans nothing: there are no shares and slices then.
+Json outcomeJson(const Daemon::Outcome &outcome, Daemon::Mode mode) {
   Json cards = Json::object();
   for (const auto &[uuid, reply] : outcome.cards) {
     Json tenants = Json::array();
-    for (const TenantStatus &tenant : reply.tenants)
+    for (const TenantStatus &tenant : reply.tenants) {
       tenants.push_back({{"name", tenant.name},
                          {"weight", tenant.asked.weight},
                          {"guarantee_ppm", tenant.asked.guarantee_ppm},
                          {"ceiling_ppm", tenant.asked.ceiling_ppm},
                          {"class", className(tenant.asked.work_class)},
                          {"wake_ns", tenant.asked.wake_ns},
-                         {"hang_ns", tenant.asked.hang_ns},
-                         {"share_ppm", tenant.share_ppm},
-                         {"slice_ns", tenant.slice_ns}});
+                         {"hang_ns", tenant.asked.hang_ns}});
+      if (mode == Daemon::Mode::kDryRun) continue;
+      tenants.back()["share_ppm"] = tenant.share_ppm;
+      tenants.back()["slice_ns"] = tenant.slice_ns;
+    }
     cards[uuid] = {{"generation", reply.generation}, {"tenants", tenants}};
   }
   return {{"cards", cards}, {"note", outcome.note}};
@@ -156,12 +159,13 @@ ControlServer::Answer done(Json body) {
 ControlServer::Answer failed(const Error &error) { return {errorLine(error), false}; }
 
 template <class Value>
-ControlServer::Answer answerOf(const Result<Value> &result) {
+ControlServer::Answer answerOf(const Result<Value> &result,
+                               Daemon::Mode mode = Daemon::Mode::kApply) {
   if (!result) return failed(result.error());
   if constexpr (std::is_void_v<Value>)
     return done(Json::object());
   else
-    return done(outcomeJson(*result));
+    return done(outcomeJson(*result, mode));
 }
 
 Daemon::Mode modeOf(bool dry_run) { return dry_run ? Daemon::Mode::kDryRun : Daemon::Mode::kApply; }
@@ -191,7 +195,7 @@ ControlServer::Answer tenantSet(Daemon &daemon, Fields &fields) {
                    "nothing to set: weight, guarantee, ceiling, class, wake_within or hang_timeout "
                    "is needed",
                    ""});
-  return answerOf(daemon.setTenant(wish, modeOf(dry_run)));
+  return answerOf(daemon.setTenant(wish, modeOf(dry_run)), modeOf(dry_run));
 }
 
 ControlServer::Answer tenantReset(Daemon &daemon, Fields &fields) {
@@ -209,7 +213,7 @@ ControlServer::Answer policySet(Daemon &daemon, Fields &fields) {
   if (!policy)
     return failed(
         {EINVAL, "must be best-effort, equal-share, fixed-share or burst-share", "policy"});
-  return answerOf(daemon.setPolicy(card, *policy, modeOf(dry_run)));
+  return answerOf(daemon.setPolicy(card, *policy, modeOf(dry_run)), modeOf(dry_run));
 }
 
 // Where a command of this tenant is put.

@@ -181,6 +181,9 @@ TEST_F(Ctl, SetAppliesMarksAndResets) {
   serve(kTwoToOne);
   EXPECT_EQ(run({"tenant", "set", "a", "--weight", "50", "--dry-run"}), kExitOk) << err;
   EXPECT_NE(out.find("GPU-0: would be"), std::string::npos) << out;
+  // A card that is only asked has planned nothing: neither 0 % nor what is in force now.
+  EXPECT_NE(out.find("computed by the card when it is set"), std::string::npos) << out;
+  EXPECT_EQ(out.find("0.0 %", out.find("effective")), out.find("0.0 %")) << out;
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 200u);
   EXPECT_EQ(run({"tenant", "set", "a", "--weight", "50", "--guarantee", "0.1"}), kExitOk) << err;
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 50u);

@@ -116,7 +116,8 @@ std::string changedText(const std::vector<Json> &tenants) {
     std::vector<std::string> row = {text(tenant, "name"), std::to_string(number(tenant, "weight")),
                                     percent(number(tenant, "guarantee_ppm"))};
     for (const RareColumn &column : rare) row.push_back(column.text(tenant));
-    append(row, {percent(number(tenant, "share_ppm")), duration(number(tenant, "slice_ns"))});
+    append(row, {tenant.contains("share_ppm") ? percent(number(tenant, "share_ppm")) : "-",
+                 duration(number(tenant, "slice_ns"))});
     table.add(std::move(row));
   }
   return tenants.empty() ? "  nothing changes\n" : table.text("  ");
@@ -219,6 +220,8 @@ std::string outcomeText(const Json &outcome, bool dry_run) {
            "\n";
     out += changedText(card.value("tenants", std::vector<Json>()));
   }
+  if (dry_run && !cards.empty())
+    out += "effective shares and slices are computed by the card when it is set\n";
   return out;
 }
 
