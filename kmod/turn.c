@@ -310,12 +310,14 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 	err = core_samples(&turn->core, now_ns) ? turn_look(turn, &status) : glance(turn);
 	if (!err)
 		err = probe(turn);
+	turn->core.stale |= now_ns >= turn_image_old_ns(turn);
 	if (!err && core_pick(&turn->core, turn_now_ns(turn)))
 		err = turn_carry_out(turn);
 	if (err)
 		*next_ns = max(now_ns, turn_now_ns(turn)) + RETRY_NS;
 	else
-		*next_ns = core_next_ns(&turn->core, turn_now_ns(turn));
+		*next_ns =
+			min(core_next_ns(&turn->core, turn_now_ns(turn)), turn_image_old_ns(turn));
 	return err;
 }
 

@@ -36,7 +36,7 @@ struct turn_tsg {
 	u32 position;  /* among the TSGs in list order */
 	bool in_image; /* the image that is written last has it */
 	bool in_slot;  /* the image in the slot has it */
-	bool left_out; /* it was admitted and found no room */
+	u64 listed_in; /* the last image that had it, counted by submits */
 };
 
 /**

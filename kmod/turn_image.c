@@ -82,12 +82,14 @@ struct start {
  * @online: the first so many are the online tenants'
  * @rounds: how often those are listed
  * @reserve: room kept for TSGs that have to be in it
+ * @crowded: somebody who is admitted found no room
  */
 struct draft {
 	const struct start *start;
 	struct turn_tsg *first;
 	u32 count;
 	u32 online, rounds, reserve;
+	bool crowded;
 };
 
 /* The next in list order, round and round. */
@@ -135,10 +137,11 @@ static void continue_rotation(const struct turn *turn, u64 now_ns, struct start 
 		start->used_ns = used_ns;
 }
 
-/* With whom the others begin: whole slices, so whoever was cut late has had its turn; and first
- * those that found no room in the last image. */
+/* With whom the others begin: whoever waits longest for room in an image; of those, where it was
+ * cut, with whole slices, so whoever was cut late has had its turn. */
 static void continue_others(const struct turn *turn, u64 now_ns, struct start *start)
 {
+	u64 oldest = U64_MAX;
 	struct core_phase cut;
 	struct turn_tsg *tsg;
 	u32 at = 0, i;
@@ -149,12 +152,14 @@ static void continue_others(const struct turn *turn, u64 now_ns, struct start *s
 		if (2 * cut.used_ns >= cut.slice_ns)
 			at = next_position(turn, at);
 	}
-	start->other_position = at;
 	for (i = 0; i < turn->tsg_count; i++, at = next_position(turn, at)) {
 		tsg = turn->tsgs[at];
-		if (tsg->left_out && core_admits(&turn->core, &tsg->core)) {
+		if (!tsg->core.tenant || is_online(turn, tsg) ||
+		    !core_admits(&turn->core, &tsg->core))
+			continue;
+		if (tsg->listed_in < oldest) {
+			oldest = tsg->listed_in;
 			start->other_position = at;
-			return;
 		}
 	}
 }
@@ -207,8 +212,8 @@ static bool repeat_online(struct turn *turn, struct draft *draft)
 	return true;
 }
 
-/* The others in order, each after a round of the online. A tenant's that finds no room is
- * the first in the next image; nobody's have to be in this one. */
+/* The others in order, each after a round of the online. A tenant's that finds no room
+ * waits for another image (turn_image_old_ns()); nobody's have to be in this one. */
 static void put_others(struct turn *turn, struct draft *draft, bool nobodys)
 {
 	u32 at = draft->start->other_position, i;
@@ -220,10 +225,10 @@ static void put_others(struct turn *turn, struct draft *draft, bool nobodys)
 		    !core_admits(&turn->core, &tsg->core))
 			continue;
 		draft->reserve -= nobodys;
-		tsg->left_out =
-			draft->count != draft->online && !repeat_online(turn, draft) && !nobodys;
-		if (!tsg->left_out)
+		if (draft->count == draft->online || repeat_online(turn, draft) || nobodys)
 			put(turn, draft, tsg);
+		else
+			draft->crowded = true;
 	}
 }
 
@@ -268,10 +273,19 @@ static void remember(struct turn *turn, const struct draft *draft)
 	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
 		tsg->in_slot = tsg->in_image;
+		if (tsg->in_slot)
+			tsg->listed_in = turn->counters.submits;
 		tsg->core.slice_ns = tsg->in_slot ? written_slice(turn, tsg) : 0;
 	}
 	core_taken(&turn->core, turn_now_ns(turn),
 		   first && first->core.tenant ? &first->core : NULL, draft->start->used_ns);
+	turn->crowded = draft->crowded;
+	turn->taken_ns = turn_now_ns(turn);
+}
+
+u64 turn_image_old_ns(const struct turn *turn)
+{
+	return turn->crowded ? turn->taken_ns + turn->cfg.params.tenure_ns : U64_MAX;
 }
 
 static int submit(struct turn *turn, u32 entries)

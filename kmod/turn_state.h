@@ -19,6 +19,8 @@
  * @unsure_entries: the other buffer was submitted with so many entries and not acknowledged: both
  *                  stay untouched until it is; 0 = no such submit; an empty image is 0 + @unsure
  * @probe_at, @probe_channel, @probe_work: where the round robin of channels goes on
+ * @crowded, @taken_ns: somebody who is admitted found no room in the image in the slot; since when
+ *                      it is there
  * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
  * @on_after_ns: learned: from a submit's return to the owner on the engine; [1] = when somebody
@@ -36,6 +38,8 @@ struct turn {
 	u32 slot;
 	bool unsure;
 	u32 unsure_entries;
+	bool crowded;
+	u64 taken_ns;
 	u32 probe_at, probe_channel;
 	bool probe_work;
 	u16 draining_id;
@@ -65,6 +69,12 @@ int turn_look(struct turn *turn, struct hw_status *status);
  * Return: 0; an error of hw_ops: then the slot has the former one, or turn->unsure is set.
  */
 int turn_image_put(struct turn *turn);
+
+/**
+ * turn_image_old_ns() - when the image in the slot has to make room for those that found none in
+ *                       it; U64_MAX = everybody is in it
+ */
+u64 turn_image_old_ns(const struct turn *turn);
 
 /**
  * turn_carry_out() - bring what pick decided to the chip

@@ -139,6 +139,7 @@ void core_forgive(struct core *core, u64 from_ns)
 		core_budget_forgive(core, core->tenants[i], core->looked_ns);
 	}
 	core->floor_lag_ns = 0;
+	core->protecting = false;
 	core_ledger_busy_sum(core, core->looked_ns);
 }
 

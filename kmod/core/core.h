@@ -150,9 +150,8 @@
  * (strictly periodic looks would alias). A change between two looks d apart is off by a uniform
  * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
  * published error is 3 standard deviations. A look whose time depends on what was seen has no
- * weight, but near a window's end, where what is seen decides when that is, and from an image to
- * whoever it brings: tails and switches follow the same way each time, so they are looked at until
- * they end. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
+ * weight, but near a window's end, where what is seen decides when that is, and after it: tails are
+ * much the same each time, so they and the switch that follows are looked at until they end. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
  * window; the same rule then is "the middle of the last step", and the half steps are added up as
  * a hard bound.
  *
@@ -281,7 +280,7 @@ enum core_place {
  * @gap_ns: time without work at its visits of late; @gap_run_ns: what it ran then, up to when
  *          run_ns was @gap_from_ns
  * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some;
- *               @quiet_looks: how often none had since it woke
+ *               @quiet_looks: how often it was found that none had since it woke
  * @misfit_from_ns, @stay_ns: since when, and how long at least
  * @clean: looks in a row that found it running in its windows and no gap
  * @hangs: kernels that ran longer than hang_ns while others waited
@@ -457,7 +456,7 @@ struct core_totals {
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
  *            how long; @drain_told: that was longer than it may; @hangs, @hung: how often so far,
  *            and whose it was last
- * @followed: the chip took an image (set by turn.c), and nobody in it was seen on the engine yet
+ * @followed: a tail was on, and nobody has been seen on the engine since
  * @busy_tenants: how many; @contended_from_ns: since when two of the rotation are
  * @sharing_count: tenants of the group that are sharing
  * @v: virtual time; @busy_ppm: sum of shares of the sharing; @busy_recip: 10^6 * 2^20 / busy_ppm

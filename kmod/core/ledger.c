@@ -485,7 +485,7 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 	core->visit = tsg;
 	core->visit_from_ns = begin_ns;
 	core->visit_met = true;
-	/* Should the window end in an online tenant's visit, the next of the owner's has its turn. */
+	/* Should the window end in an online tenant's visit, the owner's next has its turn. */
 	if (core->window.owner == tsg->tenant)
 		tsg->tenant->phase = (struct core_phase){ tsg, tsg->slice_ns, tsg->slice_ns };
 }
@@ -493,9 +493,8 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 /* From one who has left to the next, who is not there yet. */
 static bool is_between(const struct core *core, u64 now_ns, enum core_seen seen)
 {
-	return seen == CORE_SEEN_SWITCH ||
-	       (seen == CORE_SEEN_IDLE &&
-		now_ns < core->window.from_ns + core_window_cost_ns(core));
+	return (seen == CORE_SEEN_SWITCH || seen == CORE_SEEN_IDLE) &&
+	       now_ns < core->window.from_ns + 2 * core_window_cost_ns(core);
 }
 
 /* What anybody ran in a time in which nobody looked is a guess, and nothing follows from it. */

@@ -109,9 +109,9 @@ static u64 gaps_end(const struct core *core, u64 now_ns)
 }
 
 /*
- * After an image was taken, until somebody in it is on the engine: a tail is found to a fifth of
- * its length, a switch to half of p. Both begin when a look was just made and are much the same
- * each time, so looks at their usual distance would be wrong by much the same each time.
+ * From a window's end to whoever is next: a tail is found to a fifth of its length, the switch after
+ * it to half of p. It begins when a look was just made and is much the same each time, so looks at
+ * their usual distance would be wrong by much the same each time.
  */
 static u64 edge_look(const struct core *core)
 {

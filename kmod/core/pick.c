@@ -107,9 +107,14 @@ bool core_window_used_up(const struct core *core)
 	return core->window.spent_ns + WINDOW_RESIDUE_NS >= core->window.budget_ns;
 }
 
+/* Its owner has held it for too long. Beside online that is who has work, and leaves the engine
+ * idle: its TSGs that have some found no room in the image. */
 static bool dawdles(const struct core *core, u64 now_ns)
 {
-	return core->window.kind == CORE_WINDOW_EXCLUSIVE && now_ns >= core_gaps_end_ns(core);
+	if (core->window.kind != CORE_WINDOW_EXCLUSIVE &&
+	    (core->window.kind != CORE_WINDOW_ONLINE || core->seen != CORE_SEEN_IDLE))
+		return false;
+	return core->window.owner && now_ns >= core_gaps_end_ns(core);
 }
 
 static void close_window(struct core *core, u64 now_ns)

@@ -193,6 +193,43 @@ TEST(OnlineBesideCrowdInShortImages, EverybodyRuns) {
   for (const auto &tsg : other.tsgs)
     EXPECT_GT(world.card().runNs(*tsg->sim), 10 * kSecond / kContexts / 4);
 }
+
+// Many contexts of an online tenant that sleeps, so no list has room for rounds of them before each
+// context of another: those take turns in it, whether the rest of them have work or not, and nobody
+// waits for that but their tenant.
+struct Crowd {
+  const char *name;
+  unsigned online, other, busy_from;  // of the other's contexts those from here on have work
+  bool third;
+};
+class OnlineCrowd : public ::testing::TestWithParam<Crowd> {};
+
+TEST_P(OnlineCrowd, LeavesNobodyOut) {
+  World world({.seed = 1});
+  world.addTenant({.class_ = CORE_ONLINE, .tsgs = GetParam().online});
+  auto &other = world.addTenant({.class_ = CORE_OFFLINE, .tsgs = GetParam().other});
+  for (unsigned i = GetParam().busy_from; i < GetParam().other; i++)
+    other.channel(i).saturate({kMilli}, 2);
+  if (GetParam().third) world.addTenant({.class_ = CORE_OFFLINE}).saturate({kMilli}, 2);
+  world.start();
+  world.runFor(10 * kSecond);
+  EXPECT_EQ(world.lastError(), 0);
+  const unsigned busy = GetParam().other - GetParam().busy_from;
+  if (GetParam().third) {
+    EXPECT_GT(world.chipRunNs(world.tenant(2)), 5 * kSecond / 2);
+  }
+  const uint64_t part_ns = 10 * kSecond / busy / (GetParam().third ? 20 : 4);
+  for (unsigned i = GetParam().busy_from; i < GetParam().other; i++)
+    EXPECT_GT(world.card().runNs(*other.tsgs[i]->sim), part_ns) << i;
+}
+INSTANTIATE_TEST_SUITE_P(Promises, OnlineCrowd,
+                         ::testing::Values(Crowd{"20Beside20", 20, 20, 0, false},
+                                           Crowd{"60Beside60", 60, 60, 0, false},
+                                           Crowd{"LastOf20", 20, 20, 19, false},
+                                           Crowd{"LastOf20AndAThird", 20, 20, 19, true},
+                                           Crowd{"All20AndAThird", 20, 20, 0, true}),
+                         [](const auto &info) { return std::string(info.param.name); });
+
 INSTANTIATE_TEST_SUITE_P(Promises, OnlineBesideCrowd, ::testing::Values(4, 24, 100));
 
 // Row 19: while an online tenant is busy, offline ones have their guarantee and nothing else, in
