@@ -71,30 +71,74 @@ std::string pointsText(uint32_t ppm) {
   return text;
 }
 
-void printCard(const DesiredCard &card) {
-  const ComputedPromises promises =
-      promisesOf(card, card.method == CardMethod::kRm ? kRmSwitchNs : kSwitchNs);
+using Rows = std::vector<std::vector<std::string>>;
+
+// Columns as wide as needed, the names to the left, the figures to the right.
+void printRows(const Rows &rows) {
+  constexpr size_t kNames = 4;
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const auto &row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string fill(widths[i] - row[i].size(), ' ');
+      line += (i ? "  " : "") + (i < kNames ? row[i] + fill : fill + row[i]);
+    }
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+void addRows(Rows &rows, const DesiredCard &card, const ComputedPromises &promises) {
+  const bool is_enforced = card.policy != QGPU_POLICY_BEST_EFFORT;
   for (size_t i = 0; i < promises.all.tenants.size(); ++i) {
     const TenantPromise &all = promises.all.tenants[i], &worst = promises.worst.tenants[i];
     auto tenant = std::find_if(card.tenants.begin(), card.tenants.end(),
                                [&](const DesiredTenant &t) { return t.name == all.name; });
-    std::printf("%-24s %-7s %-24s %-12s %7u %10s %15s %12s %12s\n", nameOf(card).c_str(),
-                card.method == CardMethod::kRm ? "rm" : "module", all.name.c_str(),
-                policyName(card.policy).c_str(), tenant->settings.weight,
-                percentText(tenant->settings.guarantee_ppm).c_str(),
-                percentText(all.share_ppm).c_str(), waitText(worst.wait_ns).c_str(),
-                pointsText(worst.off_ppm).c_str());
+    rows.push_back({nameOf(card), card.method == CardMethod::kRm ? "rm" : "module", all.name,
+                    policyName(card.policy), std::to_string(tenant->settings.weight),
+                    percentText(tenant->settings.guarantee_ppm),
+                    is_enforced ? percentText(all.share_ppm) : "-", waitText(worst.wait_ns),
+                    is_enforced && !promises.beside_online ? pointsText(worst.off_ppm) : "-"});
   }
-  if (promises.all.tenants.empty() || card.policy == QGPU_POLICY_BEST_EFFORT) return;
-  std::printf("%s: switching costs %s with all busy, %s at the most\n", nameOf(card).c_str(),
-              percentText(promises.all.loss_ppm).c_str(),
-              percentText(promises.worst.loss_ppm).c_str());
+}
+
+// What the figures of a card do not say themselves.
+void printNotes(const DesiredCard &card, const ComputedPromises &promises) {
+  const std::string name = nameOf(card);
+  if (promises.all.tenants.empty()) return;
+  if (card.policy == QGPU_POLICY_BEST_EFFORT) {
+    std::printf("%s: nothing is enforced: the policy is best-effort\n", name.c_str());
+    return;
+  }
+  if (!promises.beside_online || promises.worst.loss_ppm)
+    std::printf("%s: switching costs %s with all busy, %s at the most\n", name.c_str(),
+                percentText(promises.all.loss_ppm).c_str(),
+                percentText(promises.worst.loss_ppm).c_str());
+  if (promises.beside_online)
+    std::printf(
+        "%s: what the coming and going of online tenants costs is not computed; an online "
+        "tenant's longest wait holds while it is within its share, and beside online tenants no "
+        "wait is promised to the others, and no deviation in 1 s to anybody\n",
+        name.c_str());
+  if (!promises.every_pair)
+    std::printf(
+        "%s: too many different settings for every pair: the worst is of each tenant beside those "
+        "of the largest shares\n",
+        name.c_str());
 }
 
 void printPromises(const ConfigIr &config, const DesiredState &state) {
-  std::printf("%-24s %-7s %-24s %-12s %7s %10s %15s %12s %12s\n", "card", "method", "tenant",
-              "policy", "weight", "guarantee", "share, all busy", "longest wait", "off in 1 s");
-  for (const DesiredCard &card : state.cards) printCard(card);
+  Rows rows = {{"card", "method", "tenant", "policy", "weight", "guarantee", "share, all busy",
+                "longest wait", "off in 1 s"}};
+  std::vector<ComputedPromises> computed;
+  for (const DesiredCard &card : state.cards) {
+    computed.push_back(
+        promisesOf(card, card.method == CardMethod::kRm ? kRmSwitchNs : kSwitchNs));
+    addRows(rows, card, computed.back());
+  }
+  printRows(rows);
+  for (size_t i = 0; i < computed.size(); ++i) printNotes(state.cards[i], computed[i]);
   if (config.cards.empty())
     std::printf("%s names no card: nothing would be enforced\n", config.file.c_str());
 }
@@ -214,6 +258,7 @@ int run(int argc, char **argv) {
   std::string file = "/etc/qgpu/qgpud.toml";
   bool check_only = false;
   bool foreground = false;
+  app.set_version_flag("--version", "qgpud " QGPU_VERSION);
   app.add_option("-c,--config", file, "configuration file")->capture_default_str();
   app.add_flag("--check", check_only,
                "check the configuration, print what each tenant is promised, end");

@@ -59,6 +59,12 @@ class Explain : public ::testing::Test {
     EXPECT_TRUE(explanation);
     return explanation->at("cards").at(0);
   }
+  void setClass(const std::string &tenant, uint32_t work_class) {
+    Daemon::TenantWish wish;
+    wish.tenant = tenant;
+    wish.work_class = work_class;
+    ASSERT_TRUE(daemon.setTenant(wish, Daemon::Mode::kApply));
+  }
   std::string reasonOf(const std::string &tenant) { return cardOf(tenant)["why"]["reason"]; }
   std::string sentenceOf(const std::string &tenant) { return cardOf(tenant)["why"]["sentence"]; }
 
@@ -186,6 +192,41 @@ TEST_F(Explain, AWaitOverThePromiseIsTold) {
   pass({{"a", 500, 500, 0, 900}});
   EXPECT_EQ(cardOf("a")["wait_passed_promise"], true);
   EXPECT_NE(explanationText(*explain("a")).find("it waited longer than that"), std::string::npos);
+}
+
+TEST_F(Explain, WhatTheCauseWasIsSaidOnlyWhereItIsKnown) {
+  pass({{"a", 500, 500, 0, 900}});
+  EXPECT_NE(explanationText(*explain("a")).find("which it was is not known"), std::string::npos);
+  pass({{"a", 500, 500, 0, 900}, {"b", 500, 500, 0, 0, 1}});
+  EXPECT_NE(explanationText(*explain("a")).find("kernels outran a hang timeout"),
+            std::string::npos);
+}
+
+TEST_F(Explain, OneThatTheOthersLeaveNothingIsToldWhoRuns) {
+  TenantStatus &a = *kernel.findTenant(0, "a");
+  a.asked.work_class = QGPU_CLASS_OFFLINE;
+  a.share_ppm = 0;
+  setClass("a", QGPU_CLASS_OFFLINE);
+  pass({{"a", 0, 1000}, {"b", 800, 200}, {"capped", 200, 0}});
+  EXPECT_EQ(reasonOf("a"), "nothing-left");
+  EXPECT_EQ(sentenceOf("a"),
+            "online and normal tenants leave it nothing: b (80.0 %), capped (20.0 %)");
+}
+
+TEST_F(Explain, BesideOnlineNoWaitIsPromisedAndItsLossNotSaidToBeNone) {
+  setClass("a", QGPU_CLASS_ONLINE);
+  EXPECT_EQ(cardOf("b")["computed"]["worst"]["wait_ns"], 0);
+  EXPECT_NE(explanationText(*explain("b")).find("no wait is promised"), std::string::npos);
+  EXPECT_GT(cardOf("a")["computed"]["worst"]["wait_ns"], 0);
+  const std::string text = explanationText(*explain("a"));
+  EXPECT_NE(text.find("while it is within its share"), std::string::npos) << text;
+  EXPECT_NE(text.find("the coming and going of online tenants"), std::string::npos) << text;
+}
+
+TEST_F(Explain, OneThatIsIdleHasNoCycleToName) {
+  kernel.findTenant(0, "a")->awake = false;
+  kernel.card(0).info.cycle_ns = 0;
+  EXPECT_EQ(cardOf("a")["place_sentence"], "rotates: once in each cycle, when it has work");
 }
 
 TEST_F(Explain, HangsAndPlacesAreWords) {

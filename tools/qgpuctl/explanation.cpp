@@ -77,7 +77,9 @@ Json computedOf(const Json &card, const std::string &tenant) {
       if (promises.longest_wait[i].has(j)) active.push_back(promises.all.tenants[j].name);
     return {{"all_busy", toJson(promises.all.tenants[i], promises.all.loss_ppm)},
             {"worst", toJson(promises.worst.tenants[i], promises.worst.loss_ppm)},
-            {"worst_wait_active", active}};
+            {"worst_wait_active", active},
+            {"beside_online", promises.beside_online},
+            {"every_pair", promises.every_pair}};
   }
   return nullptr;
 }
@@ -182,6 +184,21 @@ std::optional<Reason> whyLess(const Case &of) {
   return Reason{"waits", "it waited for " + othersText(of)};
 }
 
+// Awake, and the plan has nothing for it among those that are.
+bool hasNothing(const Case &of) {
+  return text(of.card, "policy") == "burst-share" && of.tenant.value("awake", false) &&
+         of.promisedPpm() == 0;
+}
+
+std::optional<Reason> whyNothingIsLeft(const Case &of) {
+  if (!hasNothing(of) || of.gotPpm() > of.slackPpm()) return std::nullopt;
+  const bool is_offline = text(of.tenant.at("asked"), "class") == "offline";
+  return Reason{"nothing-left",
+                std::string(is_offline ? "online and normal tenants leave it nothing: "
+                                       : "what others are guaranteed leaves it nothing: ") +
+                    othersText(of)};
+}
+
 Reason whyEnough(const Case &of) {
   if (of.ceilingPpm() < QGPU_PPM && ppmOf(of.measured, "throttled_ppm"))
     return {"ceiling", "it has its share, and its ceiling of " + percent(of.ceilingPpm()) +
@@ -192,6 +209,7 @@ Reason whyEnough(const Case &of) {
 Reason whyOf(const Case &of) {
   if (auto reason = whyNothingIsEnforced(of)) return *reason;
   if (auto reason = whyItCannotRun(of)) return *reason;
+  if (auto reason = whyNothingIsLeft(of)) return *reason;
   if (auto reason = whyLess(of)) return *reason;
   return whyEnough(of);
 }
@@ -199,15 +217,21 @@ Reason whyOf(const Case &of) {
 std::string placeText(const Case &of) {
   const std::string place = text(of.tenant, "place");
   const uint64_t hangs = number(of.measured, "hangs");
-  const std::string window = duration(number(of.tenant.at("effective"), "window_ns"));
+  const uint64_t window_ns = number(of.tenant.at("effective"), "window_ns");
+  const uint64_t cycle_ns = number(of.card, "cycle_ns");
   std::string out;
   if (text(of.card, "policy") == "best-effort") return "the driver's own rotation";
-  if (place == "rotates")
-    out = "rotates: once in each cycle of " + duration(number(of.card, "cycle_ns"));
+  if (hasNothing(of) && (place == "rotates" || place == "windows-by-lag"))
+    out = "no part of the time: nothing is left to it";
+  else if (place == "rotates")
+    out = "rotates: once in each cycle" +
+          (cycle_ns ? " of " + duration(cycle_ns) : ", when it has work");
   else if (place == "windows-by-lag")
-    out = "windows of its own of " + window + ", next when it is furthest behind";
+    out = "windows of its own" + (window_ns ? " of " + duration(window_ns) : "") +
+          ", next when it is furthest behind";
   else if (place == "windows-on-the-clock")
-    out = "windows of its own on the card's clock, " + window + " a period";
+    out = "windows of its own on the card's clock" +
+          (window_ns ? ", " + duration(window_ns) + " a period" : "");
   else if (place == "beside-all")
     out = "online: beside all others at all times";
   if (hangs)
@@ -222,6 +246,13 @@ bool somebodyHasTurns(const Case &of) {
   const Json &tenants = of.card.at("tenants");
   return std::any_of(tenants.begin(), tenants.end(),
                      [](const Json &tenant) { return text(tenant, "place") == "windows-by-lag"; });
+}
+
+bool somebodyHung(const Json &card) {
+  const Json &tenants = card.at("tenants");
+  return std::any_of(tenants.begin(), tenants.end(), [](const Json &tenant) {
+    return number(tenant.value("measured", Json::object()), "hangs") != 0;
+  });
 }
 
 bool passedItsPromise(const Case &of) {
@@ -264,6 +295,7 @@ Json cardExplanation(const Json &card, const Json &tenant) {
           {"others", waits_for},
           {"why", {{"reason", why.word}, {"sentence", why.sentence}}},
           {"windows_by_lag", somebodyHasTurns(of)},
+          {"others_hung", somebodyHung(card)},
           {"wait_passed_promise", passedItsPromise(of)}};
 }
 
@@ -287,7 +319,8 @@ std::string askedText(const Json &asked) {
 std::string numbersText(const Json &card) {
   const Json &measured = card.at("measured");
   const bool has_rate = number(measured, "interval_ns") != 0;
-  const Json computed = card.at("computed").is_null() ? Json::object() : card.at("computed");
+  const bool promises = !card.at("computed").is_null() && text(card, "policy") != "best-effort";
+  const Json computed = promises ? card.at("computed") : Json::object();
   const Json all = computed.value("all_busy", Json::object());
   const Json worst = computed.value("worst", Json::object());
   const auto figure = [](const Json &of, const char *key, std::string (*show)(uint64_t)) {
@@ -302,9 +335,37 @@ std::string numbersText(const Json &card) {
              figure(worst, "wait_ns", duration), figure(measured, "wait_max_ns", duration), "-"});
   table.add({"off in 1 s", "-", figure(all, "off_ppm", points), figure(worst, "off_ppm", points),
              has_rate ? "+- " + percent(number(measured, "error_ppm")) : "-", "-"});
-  table.add({"lost to switching", "-", figure(all, "loss_ppm", percent),
-             figure(worst, "loss_ppm", percent), "-", "-"});
+  const auto loss = [&](const Json &of) {
+    const bool is_known = !computed.value("beside_online", false) || number(of, "loss_ppm");
+    return is_known ? figure(of, "loss_ppm", percent) : "-";
+  };
+  table.add({"lost to switching", "-", loss(all), loss(worst), "-", "-"});
   return table.text("  ");
+}
+
+std::string passedText(const Json &card) {
+  const std::string since = duration(number(card.at("measured"), "counted_ns")) + " ago";
+  if (card.at("others_hung"))
+    return "  it waited longer than that: kernels outran a hang timeout since counting began " +
+           since + "\n";
+  return "  it waited longer than that; the causes known are work that cannot be cut, a hang, and "
+         "other settings since counting began " +
+         since + "; which it was is not known\n";
+}
+
+std::string onlineText(const Json &card) {
+  std::string out;
+  if (text(card.at("asked"), "class") == "online")
+    out =
+        "  and holds while it is within its share; beyond it online waits until the others have "
+        "what they are entitled to\n";
+  else if (!number(card.at("computed").at("worst"), "wait_ns"))
+    out =
+        "  beside online tenants no wait is promised: the others take turns and lose the engine "
+        "to them\n";
+  return out +
+         "  what the coming and going of online tenants costs is not in what is lost to "
+         "switching\n";
 }
 
 std::string longestWaitText(const Json &card) {
@@ -315,13 +376,13 @@ std::string longestWaitText(const Json &card) {
   for (const Json &name : active) names += (names.empty() ? "" : ", ") + name.get<std::string>();
   if (number(card.at("computed").at("worst"), "wait_ns"))
     out += "  the longest wait is promised for: " + names + " at work\n";
-  if (card.at("windows_by_lag"))
+  if (card.at("computed").at("beside_online"))
+    out += onlineText(card);
+  else if (card.at("windows_by_lag"))
     out += "  while tenants have windows by lag, waits may be longer than that\n";
-  if (card.at("wait_passed_promise"))
-    out +=
-        "  it waited longer than that: work that cannot be cut, a hang, or other settings since "
-        "counting began " +
-        duration(number(card.at("measured"), "counted_ns")) + " ago\n";
+  if (!card.at("computed").at("every_pair"))
+    out += "  too many different settings for every pair: worst is beside the largest shares\n";
+  if (card.at("wait_passed_promise")) out += passedText(card);
   return out;
 }
 

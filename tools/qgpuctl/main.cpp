@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // qgpuctl: the verbs, one file each, and what an error is as an exit code.
 #include <cstdio>
+#include <string_view>
 
 #include "verb.hpp"
 
@@ -10,23 +11,36 @@ int main(int argc, char **argv) {
   Context context;
   app.add_option("--socket", context.socket, "qgpud's control socket")->capture_default_str();
   app.require_subcommand(1);
-  app.footer(
-      "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
-      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started\n\n"
-      "example: qgpuctl explain web --card 0");
+  app.set_version_flag("--version", "qgpuctl " QGPU_VERSION);
   addStatus(app, context);
   addExplain(app, context);
   addTenant(app, context);
   addPolicy(app, context);
   addEvents(app, context);
   addRun(app, context);
+  app.add_subcommand("help", "this text")->callback([&app] {
+    std::fputs(app.get_formatter()->make_help(&app, "", CLI::AppFormatMode::Normal).c_str(),
+               stdout);
+  });
+  // Last: a verb takes over what stands here when it is added.
+  app.footer(
+      "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
+      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started\n\n"
+      "`qgpuctl VERB --help` has an example of each verb.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError &error) {
     // CLI11 says of a misspelt verb only that a subcommand is required.
-    if (const auto unknown = app.remaining(true); !unknown.empty()) {
+    const bool is_verb = std::string_view(error.what()).find("ubcommand") != std::string_view::npos;
+    if (const auto unknown = app.remaining(true); is_verb && !unknown.empty()) {
       std::fprintf(stderr, "qgpuctl: there is no \"%s\" here; see qgpuctl --help\n",
                    unknown.front().c_str());
+      return kExitUsage;
+    }
+    if (const auto verbs = app.get_subcommands(); !is_verb && !verbs.empty()) {
+      const std::string name = verbs.front()->get_name();
+      std::fprintf(stderr, "qgpuctl: %s: %s; see qgpuctl %s --help\n", name.c_str(), error.what(),
+                   name.c_str());
       return kExitUsage;
     }
     app.exit(error);

@@ -22,6 +22,7 @@ void addPolicy(CLI::App &app, Context &context) {
                    "best-effort, equal-share, fixed-share or burst-share")
       ->required();
   verb->add_flag("--dry-run", options->dry_run, "check and compute, change nothing");
+  verb->footer("example: qgpuctl policy 0 fixed-share --dry-run");
   verb->callback([&context, options] {
     Json request = {{"verb", "policy-set"}, {"card", options->card}, {"policy", options->policy}};
     if (options->dry_run) request["dry_run"] = true;

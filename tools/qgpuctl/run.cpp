@@ -93,6 +93,7 @@ void addRun(CLI::App &app, Context &context) {
   auto options = std::make_shared<Options>();
   verb->add_option("--tenant", options->tenant, "a tenant of the configuration")->required();
   verb->add_option("CMD", options->command, "the command and its arguments, after --")->required();
+  verb->footer("example: qgpuctl run --tenant web -- python3 serve.py");
   verb->callback([&context, options] {
     auto connection = Connection::open(context.socket);
     Result<void> joined =

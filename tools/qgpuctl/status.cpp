@@ -13,6 +13,7 @@ void addStatus(CLI::App &app, Context &context) {
   auto *verb = app.add_subcommand("status", "cards and tenants: asked, effective, measured");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "everything, for programs: shares in ppm, times in ns");
+  verb->footer("example: qgpuctl status");
   verb->callback([&context, json] {
     auto status = readStatus(context.socket);
     if (!status) {

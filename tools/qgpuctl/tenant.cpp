@@ -122,6 +122,7 @@ void addSet(CLI::App &verb, Context &context) {
   set->add_option("--hang-timeout", options->hang_timeout, "longest kernel: a time, or off");
   set->add_option("--card", options->card, "on this card only: uuid or index");
   set->add_flag("--dry-run", options->dry_run, "check and compute, change nothing");
+  set->footer("example: qgpuctl tenant set web --weight 200 --guarantee 30 --dry-run");
   set->callback([&context, options] {
     Json request = {{"verb", "tenant-set"}, {"tenant", options->tenant}};
     if (options->weight) request["weight"] = *options->weight;
@@ -141,6 +142,7 @@ void addSet(CLI::App &verb, Context &context) {
 void addTenant(CLI::App &app, Context &context) {
   auto *verb = app.add_subcommand("tenant", "list, show, set, reset");
   verb->require_subcommand(1);
+  verb->footer("example: qgpuctl tenant list");
 
   auto *list_verb = verb->add_subcommand("list", "one line for each tenant and card");
   list_verb->callback([&context] { context.exit_code = list(context.socket); });
@@ -149,6 +151,7 @@ void addTenant(CLI::App &app, Context &context) {
   auto shown = std::make_shared<std::pair<std::string, bool>>();
   show_verb->add_option("NAME", shown->first, "a tenant")->required();
   show_verb->add_flag("--json", shown->second, "everything, for programs");
+  show_verb->footer("example: qgpuctl tenant show web");
   show_verb->callback(
       [&context, shown] { context.exit_code = show(context.socket, shown->first, shown->second); });
 
@@ -157,6 +160,7 @@ void addTenant(CLI::App &app, Context &context) {
   auto *reset = verb->add_subcommand("reset", "back to what the configuration says");
   auto name = std::make_shared<std::string>();
   reset->add_option("NAME", *name, "a tenant of the configuration")->required();
+  reset->footer("example: qgpuctl tenant reset web");
   reset->callback([&context, name] {
     context.exit_code =
         change(context.socket, {{"verb", "tenant-reset"}, {"tenant", *name}}, false);

@@ -32,7 +32,8 @@ int exitCodeOf(const Error &error) {
 }
 
 int complain(const Error &error) {
-  std::fprintf(stderr, "qgpuctl: %s\n", error.text().c_str());
+  const char *next = error.err == ENOTCONN ? "; start it with: systemctl start qgpud" : "";
+  std::fprintf(stderr, "qgpuctl: %s%s\n", error.text().c_str(), next);
   return exitCodeOf(error);
 }
 
