@@ -117,9 +117,9 @@ void printNotes(const DesiredCard &card, const ComputedPromises &promises) {
                 percentText(promises.worst.loss_ppm).c_str());
   if (promises.beside_online)
     std::printf(
-        "%s: what the coming and going of online tenants costs is not computed; an online "
-        "tenant's longest wait holds while it is within its share, and beside online tenants no "
-        "wait is promised to the others, and no deviation in 1 s to anybody\n",
+        "%s: what the coming and going of online tenants costs is not computed; their longest wait "
+        "holds while they are within their share; where \"-\" stands, nothing is promised beside "
+        "them\n",
         name.c_str());
   if (!promises.every_pair)
     std::printf(
@@ -133,8 +133,7 @@ void printPromises(const ConfigIr &config, const DesiredState &state) {
                 "longest wait", "off in 1 s"}};
   std::vector<ComputedPromises> computed;
   for (const DesiredCard &card : state.cards) {
-    computed.push_back(
-        promisesOf(card, card.method == CardMethod::kRm ? kRmSwitchNs : kSwitchNs));
+    computed.push_back(promisesOf(card, card.method == CardMethod::kRm ? kRmSwitchNs : kSwitchNs));
     addRows(rows, card, computed.back());
   }
   printRows(rows);

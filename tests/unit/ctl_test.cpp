@@ -2,6 +2,7 @@
 // The verbs as a person types them, against a daemon in a thread of its own over a fake card.
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "connection.hpp"
@@ -174,6 +176,21 @@ TEST_F(Ctl, ExplainRefusesWhatDoesNotExist) {
   EXPECT_EQ(run({"explain", "a", "--card", "9"}), kExitNotFound);
   EXPECT_EQ(err, "qgpuctl: ENODEV: no such card (9)\n");
   EXPECT_EQ(run({"explain"}), kExitUsage);
+}
+
+TEST_F(Ctl, ACardThatIsNotThereIsLoggedWithItsLine) {
+  std::ostringstream log;
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  serve("[[card]]\nmatch = 0\n[[card]]\nmatch = \"GPU-9\"\n[tenant.a.card.GPU-8]\nweight = 5\n");
+  stop();
+  EXPECT_NE(log.str().find("f:3: card.match: no card is here now that \"GPU-9\" matches"),
+            std::string::npos)
+      << log.str();
+  EXPECT_NE(log.str().find("f:5: tenant.a.card: no card is here now that \"GPU-8\" matches"),
+            std::string::npos)
+      << log.str();
+  EXPECT_EQ(log.str().find("\"0\""), std::string::npos) << log.str();
 }
 
 TEST_F(Ctl, SetAppliesMarksAndResets) {
