@@ -89,6 +89,9 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
     ManagedTsg &added = roster_->add(std::move(fresh), roster_->tenant(managed.tenant_id));
     if (!account_->visitor(static_cast<uint32_t>(id.pid)))
       account_->know(static_cast<uint32_t>(id.pid), &added.core);
+    // Whoever enforced before may have left it stopped, and the record of that may be lost. One
+    // that runs goes on.
+    (void)controls_->enable(channelsOf(added.of, added.tsg));
     // Names who holds the engine now.
     if (trace_ && roster_->enforcing()) (void)controls_->preempt(added.of, added.tsg);
   }

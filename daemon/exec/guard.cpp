@@ -59,18 +59,26 @@ int complain(const Error &error) {
   return kWorkerRefused;
 }
 
-void openGates(GuardedCard &card, const std::string &run_dir) {
+// Returns false when some of them may still be stopped.
+bool openGates(GuardedCard &card, const std::string &run_dir) {
   const auto entries = readGates(gatesPath(run_dir, card.card.uuid));
-  if (!entries || entries->empty()) return;
+  if (!entries) {
+    complain(entries.error());
+    return false;
+  }
+  if (entries->empty()) return true;
   const auto done = releaseGates(*card.controls, *entries);
-  if (done)
-    std::fprintf(stderr, "qgpu-exec: %zu TSGs run again\n", *done);
-  else
+  if (!done) {
     complain(done.error());
+    return false;
+  }
+  std::fprintf(stderr, "qgpu-exec: %zu TSGs run again\n", *done);
+  return true;
 }
 
-// Slices that a dead worker wrote.
-void putSlicesBack(GuardedCard &card, const std::string &run_dir) {
+// What a dead worker left of the processes it named: slices it wrote, and channels that it stopped
+// and whose record is lost.
+void putBack(GuardedCard &card, const std::string &run_dir) {
   Store store(storePath(run_dir, card.card.uuid));
   const Stored stored = store.load();
   for (const StoredProcess &named : stored.processes) {
@@ -78,9 +86,13 @@ void putSlicesBack(GuardedCard &card, const std::string &run_dir) {
     if (!pidfd) continue;
     Process process(*card.own, named.id.pid, *pidfd, rm::kClientBase, monotonicNs());
     process.step(monotonicNs());
-    for (const Tsg &tsg : process.tsgs())
+    for (const Tsg &tsg : process.tsgs()) {
+      const std::vector<GatedChannel> channels = channelsOf(process.foreign(), tsg);
+      (void)card.controls->enable(channels);
+      card.controls->ring(channels);
       if (const uint64_t us = stored.foundUs(named.id, tsg.handle))
         (void)card.controls->setTimeslice(process.foreign(), tsg, us);
+    }
   }
   store.remove();
 }
@@ -190,9 +202,13 @@ int runRelease(const WorkerOptions &options) {
       status = complain(done.error());
       continue;
     }
-    openGates(card, options.run_dir);
-    putSlicesBack(card, options.run_dir);
-    unlink(gatesPath(options.run_dir, one.uuid).c_str());
+    // The record stays until it is done: it is all that says who is stopped.
+    const bool open = openGates(card, options.run_dir);
+    putBack(card, options.run_dir);
+    if (open)
+      unlink(gatesPath(options.run_dir, one.uuid).c_str());
+    else
+      status = 1;
   }
   return status;
 }

@@ -227,6 +227,10 @@ check "a is held" wait_until 5 is_gated a
 kill -9 "$guard" "$(worker)"
 wait "$guard" 2>/dev/null || true
 check "the card is degraded" wait_until 10 is_degraded
+fault refuse 0x2080110b 0x1b
+check_fails "a release that is refused says so" qgpu-exec --release --card 0
+fault clear
+check "and keeps the record of who is stopped" test -s "/run/qgpu/$uuid.gates"
 check "a release by hand lets a run" qgpu-exec --release --card 0
 check "a is open" is_open a
 check "and gets work done" runs a
@@ -234,6 +238,14 @@ check "with the driver's slice" has_slice a 1024
 executor_start
 check "a new executor is told all" wait_until 20 is_ok
 check "a is held again" wait_until 10 is_gated a
+kill -9 "$guard" "$(worker)"
+wait "$guard" 2>/dev/null || true
+rm -f "/run/qgpu/$uuid.gates"
+executor_start
+check "with the record of who is stopped lost, too" wait_until 20 is_ok
+check "a and b run" wait_until 5 runs a
+check "both" wait_until 5 runs b
+check "and a is held again" wait_until 10 is_gated a
 
 # ---- whoever is killed whenever, nobody stays stopped ----
 RANDOM=${QGPU_SEED:-1}
