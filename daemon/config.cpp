@@ -17,6 +17,7 @@
 #include "cgroup.hpp"
 #include "file.hpp"
 #include "names.hpp"
+#include "nesting.hpp"
 #include "policy.hpp"
 
 namespace qgpu {
@@ -24,6 +25,7 @@ namespace qgpu {
 namespace {
 
 constexpr size_t kFileMax = 1024 * 1024;
+constexpr int kDotsMax = 1000;  // of a line; keys have six at most
 constexpr size_t kPatternMax = 1024;
 constexpr long kLevelsMax = 31;
 constexpr std::string_view kCgroupMount = "/sys/fs/cgroup";
@@ -501,6 +503,12 @@ const TenantEntry *ConfigIr::findTenant(std::string_view name) const {
 }
 
 ConfigOutcome parseConfig(std::string_view text, const std::string &file) {
+  if (const int line = lineTooDeep(text, kDotsMax)) {
+    ConfigOutcome outcome;
+    outcome.ir.file = file;
+    outcome.problems.push_back({file, line, "", "has a key of too many parts", EINVAL});
+    return outcome;
+  }
   try {
     toml::table root = toml::parse(text, file);
     return Reader(file).read(root);

@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "nesting.hpp"
+
 namespace qgpu {
 
 namespace {
@@ -24,26 +26,6 @@ using Json = nlohmann::json;
 
 constexpr size_t kChunk = 16 * 1024;
 constexpr int kAcceptsPerWake = 16;
-
-// Nesting is bounded before the text is parsed.
-bool isTooDeep(const std::string &text, int limit) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > limit) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
 
 Error systemError(const std::string &what, const std::string &item) {
   return Error{errno, what + ": " + strerror(errno), item};

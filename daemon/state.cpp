@@ -15,6 +15,7 @@
 
 #include "file.hpp"
 #include "names.hpp"
+#include "nesting.hpp"
 #include "policy.hpp"
 
 namespace qgpu {
@@ -28,6 +29,7 @@ using Json = nlohmann::json;
 constexpr int kVersion = 2;
 constexpr int kVersionOldest = 1;
 constexpr size_t kFileMax = 4 * 1024 * 1024;
+constexpr int kDepthMax = 16;
 constexpr int kAsideMax = 1000;
 
 std::string checksum(const std::string &text) {
@@ -175,6 +177,7 @@ std::string writeState(const State &state) {
 
 Result<State> readState(const std::string &text) {
   try {
+    if (isTooDeep(text, kDepthMax)) return Error{EBADMSG, "is nested too deeply", ""};
     Json file = Json::parse(text);
     const Json &version = file.at("version");
     if (!version.is_number_integer() || version < kVersionOldest || version > kVersion)

@@ -310,5 +310,15 @@ TEST(Config, SurvivesMutatedFiles) {
   }
 }
 
+TEST(Config, KeyOfManyPartsIsRefused) {
+  std::string key = "a";
+  for (int i = 0; i < 50'000; i++) key += ".a";
+  for (const std::string &text : {"[tenant." + key + "]", key + " = 1"}) {
+    const ConfigOutcome outcome = parseConfig("[daemon]\n" + text + "\n", "qgpud.toml");
+    ASSERT_EQ(outcome.problems.size(), 1u);
+    EXPECT_EQ(outcome.problems[0].line, 2);
+  }
+}
+
 }  // namespace
 }  // namespace qgpu

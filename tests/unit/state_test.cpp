@@ -142,5 +142,15 @@ TEST(State, EditsEndWhenTheirEntryChangesOrGoes) {
   EXPECT_TRUE(repolicied.cards.empty());
 }
 
+// The printer of its checksum calls itself for each level.
+TEST(State, NestedDeeplyIsRefused) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string key : {"version", "body"}) {
+    auto state = readState("{\"checksum\":\"x\",\"version\":2,\"" + key + "\":" + deep + "}");
+    ASSERT_FALSE(state);
+    EXPECT_EQ(state.error().err, EBADMSG);
+  }
+}
+
 }  // namespace
 }  // namespace qgpu
