@@ -12,8 +12,6 @@ source "$(dirname "$0")/../front-lib.sh"
 front_load
 check "qgpu loads" modprobe qgpu
 
-# What runs while time is measured is in memory: a read of the host's files makes guest time jump.
-
 declare -A pids
 start() { # NAME [SLICE_US]
 	"$front_bin/saturate" 1000 100 1 ${2:+"$2"} >"/run/$1" &

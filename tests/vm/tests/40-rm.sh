@@ -12,7 +12,6 @@ source "$(dirname "$0")/../front-lib.sh"
 
 front_load
 [[ -x $front_bin/qgpu-exec ]] || { note "no qgpu-exec in $QGPU_PROGRAMS/bin"; exit 1; }
-# What runs while time is measured is in memory: a read of the host's files makes guest time jump.
 PATH=$front_bin:$PATH
 uuid=GPU-71677075-5349-4d54-8034-000000000000
 mkdir -p /run/d /run/qgpu /var/lib/qgpu
