@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -63,12 +62,7 @@ ControlServer::ControlServer(Loop &loop, Clock &clock, Handler handler, ControlL
 
 ControlServer::~ControlServer() {
   while (!connections_.empty()) drop(connections_.begin()->first);
-  if (listen_fd_ >= 0) {
-    loop_.remove(listen_fd_);
-    close(listen_fd_);
-    unlink(path_.c_str());
-  }
-  if (lock_fd_ >= 0) close(lock_fd_);
+  if (listen_fd_) loop_.remove(listen_fd_.get());
 }
 
 Result<void> ControlServer::listen(const std::string &path, const std::string &group) {
@@ -78,39 +72,30 @@ Result<void> ControlServer::listen(const std::string &path, const std::string &g
     return Error{ENAMETOOLONG, "the control socket's path is too long", path};
   memcpy(address.sun_path, path.c_str(), path.size());
 
-  if (size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0)
-    mkdir(path.substr(0, slash).c_str(), 0755);
-
   // The lock tells a living daemon from a socket that a killed one left behind.
-  std::string lock = path + ".lock";
-  lock_fd_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock_fd_ < 0) return systemError("cannot make the lock of the control socket", lock);
-  if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0)
-    return Error{EADDRINUSE, "another qgpud runs with this control socket", path};
+  auto lock = InstanceLock::take(path + ".lock", "another qgpud has this control socket");
+  if (!lock && (lock.error().err == EBUSY || lock.error().err == EAGAIN))
+    return Error{EADDRINUSE, lock.error().sentence, path};
+  if (!lock) return lock.error();
   unlink(path.c_str());
 
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return systemError("cannot make the control socket", path);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return systemError("cannot make the control socket", path);
   mode_t before = umask(0177);
-  int bound = bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address));
+  int bound = bind(fd.get(), reinterpret_cast<sockaddr *>(&address), sizeof(address));
   umask(before);
-  if (bound != 0 || ::listen(fd, 16) != 0) {
-    Error error = systemError("cannot listen on the control socket", path);
-    close(fd);
-    return error;
-  }
+  if (bound != 0) return systemError("cannot make the control socket", path);
+  SocketFile file(path);
   const struct group *entry = group.empty() ? nullptr : getgrnam(group.c_str());
-  if (geteuid() == 0 && chown(path.c_str(), 0, entry ? entry->gr_gid : 0) != 0) {
-    Error error = systemError("cannot give the control socket to its group", path);
-    close(fd);
-    unlink(path.c_str());
-    return error;
-  }
+  if (geteuid() == 0 && chown(path.c_str(), 0, entry ? entry->gr_gid : 0) != 0)
+    return systemError("cannot give the control socket to its group", path);
   chmod(path.c_str(), 0660);
+  if (::listen(fd.get(), 16) != 0) return systemError("cannot listen on the control socket", path);
 
-  path_ = path;
-  listen_fd_ = fd;
-  loop_.add(fd, EPOLLIN, [this](uint32_t) { accept(); });
+  lock_ = std::move(*lock);
+  listen_fd_ = std::move(fd);
+  file_ = std::move(file);
+  loop_.add(listen_fd_.get(), EPOLLIN, [this](uint32_t) { accept(); });
   return {};
 }
 
@@ -128,7 +113,7 @@ bool ControlServer::admit(const Peer &peer) const {
 
 void ControlServer::accept() {
   for (int i = 0; i < kAcceptsPerWake; ++i) {
-    int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(listen_fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return;
     ucred credentials{};
     socklen_t size = sizeof(credentials);

@@ -10,11 +10,15 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "clock.hpp"
+#include "instance_lock.hpp"
 #include "loop.hpp"
 #include "result.hpp"
+#include "socket_file.hpp"
+#include "unique_fd.hpp"
 
 namespace qgpu {
 
@@ -54,7 +58,7 @@ class ControlServer {
   ControlServer(const ControlServer &) = delete;
   ControlServer &operator=(const ControlServer &) = delete;
 
-  // Makes the folder if needed. EADDRINUSE: another qgpud answers there. group: may be absent on
+  // Makes the folder if needed. EADDRINUSE: another qgpud has the socket. group: may be absent on
   // the system, then root alone can connect.
   Result<void> listen(const std::string &path, const std::string &group);
   // Takes a connected socket as if it had been accepted.
@@ -88,9 +92,9 @@ class ControlServer {
   Clock &clock_;
   Handler handler_;
   ControlLimits limits_;
-  int listen_fd_ = -1;
-  int lock_fd_ = -1;
-  std::string path_;
+  std::optional<InstanceLock> lock_;
+  UniqueFd listen_fd_;
+  SocketFile file_;  // goes before the socket
   size_t reply_bytes_ = 0;  // of all connections
   std::map<int, std::unique_ptr<Connection>> connections_;
 };

@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,7 @@
 #include "config.hpp"
 #include "control.hpp"
 #include "daemon.hpp"
+#include "instance_lock.hpp"
 #include "kernel_card.hpp"
 #include "loop.hpp"
 #include "names.hpp"
@@ -155,6 +157,17 @@ int check(const ConfigOutcome &outcome) {
   return problems.empty() ? kExitOk : kExitConfig;
 }
 
+// One qgpud a machine: two would undo each other's plans, whatever their sockets and state files
+// are. Who may not lock there has its state file for itself at least.
+Result<InstanceLock> lockMachine(const std::string &state) {
+  auto lock = InstanceLock::take("/run/qgpu/qgpud.lock", "another qgpud runs on this machine");
+  const bool forbidden = !lock && (lock.error().err == EACCES || lock.error().err == ENOENT ||
+                                   lock.error().err == EROFS);
+  if (!forbidden) return lock;
+  spdlog::warn("{}; whether another qgpud runs on this machine is not known", lock.error().text());
+  return InstanceLock::take(state + ".lock", "another qgpud has this state file");
+}
+
 // The folder of the state file; the file itself is made at the first edit.
 void makeStateFolder(const std::string &path) {
   size_t slash = path.rfind('/');
@@ -180,6 +193,12 @@ RmCard::Places rmPlaces() {
 }
 
 int serve(const std::string &file, const ConfigIr &config) {
+  makeStateFolder(config.state);
+  const auto lock = lockMachine(config.state);
+  if (!lock) {
+    spdlog::critical("{}", lock.error().text());
+    return lock.error().err == EBUSY ? kExitRunning : kExitFailed;
+  }
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
@@ -200,7 +219,6 @@ int serve(const std::string &file, const ConfigIr &config) {
                   [&] { return asked->usesMethod(CardMethod::kRm); }},
                  clock);
   CardSet cards(**module_card, rm_card);
-  makeStateFolder(config.state);
   StateFile state_file(config.state);
   CgroupTree cgroups(findCgroup2Mount());
   Daemon daemon(cards, cgroups, state_file, clock);

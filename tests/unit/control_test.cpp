@@ -302,5 +302,19 @@ TEST_F(Control, SocketIsForRootAndItsGroupAndAStaleOneIsReplaced) {
   close(fd);
 }
 
+// Its lock was removed under it: the socket that it finds at its end is another's.
+TEST_F(Control, ASocketThatAnotherHasTakenIsLeft) {
+  fakes::TempFolder folder;
+  const std::string path = folder / "qgpud.sock";
+  open();
+  ASSERT_TRUE(server->listen(path, ""));
+  ASSERT_EQ(unlink((path + ".lock").c_str()), 0);
+  ControlServer other(loop, clock,
+                      [](const Json &, const Peer &) { return ControlServer::Answer{}; });
+  ASSERT_TRUE(other.listen(path, ""));
+  server.reset();
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+}
+
 }  // namespace
 }  // namespace qgpu

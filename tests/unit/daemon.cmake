@@ -10,6 +10,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/ctl_test.cpp
       tests/unit/daemon_test.cpp
       tests/unit/explain_test.cpp
+      tests/unit/instance_lock_test.cpp
       tests/unit/kernel_card_test.cpp
       tests/unit/loop_test.cpp
       tests/unit/metrics_test.cpp

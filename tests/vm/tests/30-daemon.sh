@@ -75,7 +75,14 @@ for signal in KILL TERM KILL; do
 	check "qgpud is back after SIG$signal" wait_until 10 answers
 done
 check_equal "a restart sends no plan" "$(generation 0)" "$before"
-check_fails "a second qgpud does not start" qgpud --foreground -c "$config"
+printf '[daemon]\nsocket = "/run/d/second.sock"\nstate = "/run/d/second.json"\n[[card]]\nmatch = 0\n' >/run/d/second.toml
+for file in "$config" /run/d/second.toml; do
+	second() { qgpud --foreground -c "$file" >/run/d/second.log 2>&1; }
+	check "a second qgpud does not start" exits_with 4 second
+	check "and names lock and process" grep -q "another qgpud runs.*, process $daemon (/run/qgpu/qgpud.lock)" /run/d/second.log
+done
+check "--check does not ask for the lock" qgpud --check -c "$config"
+check_equal "the first has its card as before" "$(generation 0)" "$before"
 check "read-only verbs work with the daemon dead" qgpuctl --socket /nowhere tenant list
 
 # ---- run ----
