@@ -15,6 +15,8 @@
 #include <memory>
 #include <vector>
 
+#include "../instance_lock.hpp"
+#include "../socket_file.hpp"
 #include "gates.hpp"
 #include "process.hpp"
 #include "rm_abi.hpp"
@@ -29,6 +31,8 @@ constexpr uint64_t kYoungNs = 2'000'000'000;
 constexpr unsigned kLaterMs = 1000;
 // A control may take as long as the driver's own time-out.
 constexpr int kStopSeconds = 35;
+// Of all executors, whatever their run folders.
+constexpr const char *kLockFolder = "/run/qgpu";
 
 struct GuardedCard {
   DeviceIo io;
@@ -54,9 +58,9 @@ Result<void> open(GuardedCard &out, const WorkerOptions &options, const std::str
   return {};
 }
 
-int complain(const Error &error) {
+int complain(const Error &error, int status = kWorkerRefused) {
   std::fprintf(stderr, "qgpu-exec: %s\n", error.text().c_str());
-  return kWorkerRefused;
+  return status;
 }
 
 // Returns false when some of them may still be stopped.
@@ -97,8 +101,44 @@ void putBack(GuardedCard &card, const std::string &run_dir) {
   store.remove();
 }
 
-pid_t startWorker(const WorkerOptions &options, int listen_fd, const sigset_t &signals) {
-  const std::string fd = std::to_string(listen_fd), restarts = std::to_string(options.restarts);
+// One signal, or 0 after so long.
+int nextSignal(const sigset_t &signals, unsigned ms) {
+  const timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
+  const int signal = ms ? sigtimedwait(&signals, nullptr, &wait) : sigwaitinfo(&signals, nullptr);
+  return signal > 0 ? signal : 0;
+}
+
+// One guard a card, whatever their run folders are; two would undo each other's slices and gates.
+// Who may not lock there is alone in its run folder at least.
+Result<InstanceLock> tryLock(const WorkerOptions &options, const std::string &uuid) {
+  const std::string name = "/exec-" + uuid + ".lock";
+  const std::string another = "another qgpu-exec has this card";
+  auto lock = InstanceLock::take(kLockFolder + name, another);
+  const bool forbidden = !lock && (lock.error().err == EACCES || lock.error().err == ENOENT ||
+                                   lock.error().err == EROFS);
+  if (!forbidden || options.run_dir == kLockFolder) return lock;
+  return InstanceLock::take(options.run_dir + name, another);
+}
+
+// The worker of a killed guard has the lock until it has put back what it changed.
+Result<InstanceLock> lockCard(const WorkerOptions &options, const std::string &uuid,
+                              const sigset_t &signals) {
+  for (int i = 0;; i++) {
+    auto lock = tryLock(options, uuid);
+    if (lock || lock.error().err != EAGAIN || i == kStopSeconds * 10) return lock;
+    const int signal = nextSignal(signals, 100);
+    if (signal == SIGTERM || signal == SIGINT) return lock;
+  }
+}
+
+// What a worker inherits.
+struct Inherited {
+  int listen_fd, lock_fd;
+};
+
+pid_t startWorker(const WorkerOptions &options, Inherited inherited, const sigset_t &signals) {
+  const std::string fd = std::to_string(inherited.listen_fd),
+                    restarts = std::to_string(options.restarts);
   std::vector<const char *> args = {"qgpu-exec",
                                     "--worker",
                                     fd.c_str(),
@@ -116,17 +156,11 @@ pid_t startWorker(const WorkerOptions &options, int listen_fd, const sigset_t &s
   // Without its guard it stops in order.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != guard) _exit(1);
-  fcntl(listen_fd, F_SETFD, 0);
+  fcntl(inherited.listen_fd, F_SETFD, 0);
+  fcntl(inherited.lock_fd, F_SETFD, 0);
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   execv("/proc/self/exe", const_cast<char **>(args.data()));
   _exit(1);
-}
-
-// One signal, or 0 after so long.
-int nextSignal(const sigset_t &signals, unsigned ms) {
-  const timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
-  const int signal = ms ? sigtimedwait(&signals, nullptr, &wait) : sigwaitinfo(&signals, nullptr);
-  return signal > 0 ? signal : 0;
 }
 
 // Waits until it has stopped in order, or stops it otherwise.
@@ -140,10 +174,11 @@ void stopWorker(pid_t worker, const sigset_t &signals) {
   waitpid(worker, nullptr, 0);
 }
 
-int keepRunning(GuardedCard &card, WorkerOptions options, int listen_fd, const sigset_t &signals) {
+int keepRunning(GuardedCard &card, WorkerOptions options, Inherited inherited,
+                const sigset_t &signals) {
   for (;; options.restarts++) {
     const uint64_t begin = monotonicNs();
-    const pid_t worker = startWorker(options, listen_fd, signals);
+    const pid_t worker = startWorker(options, inherited, signals);
     if (worker < 0) return complain({errno, "cannot start the worker", {}});
     int status = 0;
     for (;;) {
@@ -178,18 +213,25 @@ int runGuard(const WorkerOptions &options) {
   GuardedCard card;
   if (const auto done = open(card, options, options.card); !done) return complain(done.error());
   mkdir(options.run_dir.c_str(), 0755);
+  const auto lock = lockCard(options, card.card.uuid, signals);
+  if (!lock) {
+    const bool held = lock.error().err == EBUSY || lock.error().err == EAGAIN;
+    return complain(lock.error(), held ? kGuardSecond : kWorkerRefused);
+  }
   const std::string path = socketPath(options.run_dir, card.card.uuid);
   const auto listen_fd = listenAt(path);
   if (!listen_fd) return complain(listen_fd.error());
+  SocketFile file(path);
   openGates(card, options.run_dir);
   WorkerOptions of_card = options;
   of_card.card = card.card.uuid;
-  const int status = keepRunning(card, of_card, *listen_fd, signals);
-  unlink(path.c_str());
-  return status;
+  return keepRunning(card, of_card, {*listen_fd, lock->fd()}, signals);
 }
 
 int runRelease(const WorkerOptions &options) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
   const auto cards = driverCards();
   if (!cards) return complain(cards.error());
   int status = 0;
@@ -200,6 +242,13 @@ int runRelease(const WorkerOptions &options) {
     GuardedCard card;
     if (const auto done = open(card, options, one.uuid); !done) {
       status = complain(done.error());
+      continue;
+    }
+    // A worker that outlives its guard and does not end keeps nobody stopped either.
+    const auto lock = lockCard(options, one.uuid, signals);
+    if (!lock) complain(lock.error());
+    if (!lock && lock.error().err == EBUSY) {
+      status = kGuardSecond;
       continue;
     }
     // The record stays until it is done: it is all that says who is stopped.

@@ -11,11 +11,15 @@
 
 namespace qgpu::exec {
 
+// Beside kWorkerStopped and kWorkerRefused: another guard has the card. Nothing was touched.
+constexpr int kGuardSecond = 4;
+
 // Until a signal, or until the worker says that it cannot work here. Returns the exit status.
 int runGuard(const WorkerOptions &options);
 
 // Lets run what the gates files of the run folder name, of one card or (empty) of all, and puts
-// slices back that a dead worker left. For an administrator and for ExecStopPost. Exit status.
+// slices back that a dead worker left. For an administrator and for ExecStopPost. A card that a
+// living guard has is left alone. Exit status.
 int runRelease(const WorkerOptions &options);
 
 }  // namespace qgpu::exec

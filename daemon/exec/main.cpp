@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // qgpu-exec: controls one NVIDIA card through the stock driver. Exit status 0 stopped in order,
-// 2 wrong usage, 3 this card cannot be controlled (one sentence says why).
+// 2 wrong usage, 3 this card cannot be controlled, 4 another qgpu-exec has it (one sentence says
+// why).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +20,10 @@ int usage() {
       "The first controls a card as qgpud tells it over DIR/exec-UUID.sock, until SIGTERM; the "
       "card\n"
       "is then as it was found. The second lets run what a killed one had stopped and puts slices\n"
-      "back. --force-driver tries the nearest known interface on a driver outside 515 to 595.\n",
+      "back. --force-driver tries the nearest known interface on a driver outside 515 to 595.\n"
+      "\n"
+      "One a card: a second is refused. Exit status: 0 stopped in order, 1 release: somebody may\n"
+      "still be stopped, 2 usage, 3 this card cannot be controlled, 4 another qgpu-exec has it.\n",
       stderr);
   return 2;
 }

@@ -61,6 +61,7 @@ worker() { # its process, from the guard's children
 }
 status_has() { qgpuctl status --json >/run/d/status && grep -q -- "$1" /run/d/status; }
 is_ok() { status_has '"state": *"ok"'; }
+restarted_and_ok() { [[ -n $(worker) ]] && is_ok; }
 is_degraded() { status_has '"state": *"degraded"'; }
 
 load() { # NAME [options]
@@ -121,6 +122,7 @@ gate() { # NAME FIELD
 }
 is_gated() { [[ $(gate "$1" gated) == 1 ]]; }
 is_open() { [[ $(gate "$1" gated) == 0 ]]; }
+slice_is_other() { ! has_slice "$1" 1024; }
 has_slice() { [[ $(gate "$1" slice) == "$2" ]]; }
 fault() { echo "$*" >"$front_debug/faults"; }
 said() { grep -q -- "$1" /run/d/log; }
@@ -159,6 +161,20 @@ check_equal "both are under control" "$(executor_number processes)" 2
 check "and were within 200 ms" test "$gap_ns" -lt 200000000
 # Slices are corrected by what was counted, by a tenth at most.
 check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.4
+
+# ---- a second executor for the card ----
+exits_with() { # CODE CMD...
+	local wanted=$1 status=0
+	shift
+	"$@" >/run/d/second.log 2>&1 || status=$?
+	((status == wanted)) || { echo "exit status $status: $(cat /run/d/second.log)"; return 1; }
+}
+check "a second executor is refused" exits_with 4 qgpu-exec --card 0
+check "which names lock and process" grep -q "process $guard (/run/qgpu/exec-$uuid.lock)" /run/d/second.log
+check "also with a run folder of its own" exits_with 4 qgpu-exec --card "$uuid" --run-dir /run/d
+check "a living one's card is not released" exits_with 4 qgpu-exec --release
+check "a keeps its slice" slice_is_other a
+check "and all goes on" is_ok
 
 # ---- qgpud dies, and comes back ----
 # Against what was promised: what the measurement before had too much or too little, this one has to make good.
@@ -246,6 +262,12 @@ check "a and b run" wait_until 5 runs a
 check "both" wait_until 5 runs b
 check "and a is held again" wait_until 10 is_gated a
 
+kill -9 "$guard"
+wait "$guard" 2>/dev/null || true
+executor_start
+check "a guard that dies alone is followed when its worker has ended" wait_until 20 restarted_and_ok
+check "a is held again" wait_until 10 is_gated a
+
 # ---- whoever is killed whenever, nobody stays stopped ----
 RANDOM=${QGPU_SEED:-1}
 note "repeat with QGPU_SEED=${QGPU_SEED:-1}"
@@ -322,7 +344,6 @@ check "best-effort" qgpuctl policy 0 best-effort
 check "a has the driver's slice again" wait_until 5 has_slice a 1024
 check "b too" wait_until 5 has_slice b 1024
 check "back to burst-share" qgpuctl policy 0 burst-share
-slice_is_other() { ! has_slice "$1" 1024; }
 check "slices are ours again" wait_until 5 slice_is_other a
 executor_stop TERM
 check "the executor stops: a has the driver's slice" has_slice a 1024
