@@ -265,12 +265,8 @@ class Reader {
       std::string name(key.str());
       std::string path = "tenant." + name;
       int line = lineOf(key.source());
-      if (!isTenantName(name)) {
-        problem(line, path, "a tenant's name has 1 to 63 of A-Z a-z 0-9 . _ -");
-        continue;
-      }
-      if (name == "nobody") {
-        problem(line, path, "this name is taken: nobody owns the kernel's own channels");
+      if (const char *mistake = tenantNameMistake(name)) {
+        problem(line, path, mistake);
         continue;
       }
       table(node, path, line, [&](const toml::table &tenant) { readTenant(name, line, tenant); });

@@ -142,11 +142,15 @@ std::string durationText(uint64_t ns) {
   return text + std::string(unit->name);
 }
 
-bool isTenantName(std::string_view name) {
-  if (name.empty() || name.size() >= QGPU_NAME_MAX || name == "." || name == "..") return false;
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+const char *tenantNameMistake(std::string_view name) {
+  const bool is_word = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return (c < 0x80 && std::isalnum(c)) || c == '.' || c == '_' || c == '-';
   });
+  if (!is_word || name.empty() || name.size() >= QGPU_NAME_MAX)
+    return "a tenant's name has 1 to 63 of A-Z a-z 0-9 . _ -";
+  if (name == "." || name == "..") return "a tenant's name is not . or ..: names become folders";
+  if (name == "nobody") return "this name is taken: nobody owns the kernel's own channels";
+  return nullptr;
 }
 
 }  // namespace qgpu

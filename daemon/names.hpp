@@ -27,7 +27,8 @@ std::optional<uint64_t> durationFromText(std::string_view text);
 // The same the other way round, in the largest unit that is not below one: "1.5ms".
 std::string durationText(uint64_t ns);
 
-// Tenant names go into paths, tables and the kernel: [A-Za-z0-9._-]{1,63}, and not "." or "..".
-bool isTenantName(std::string_view name);
+// Why this is no tenant's name, for a person; null when it is one. The rule is the kernel's
+// (QGPU_NAME_MAX): names go into paths, tables and the kernel.
+const char *tenantNameMistake(std::string_view name);
 
 }  // namespace qgpu

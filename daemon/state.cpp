@@ -78,7 +78,7 @@ void readRanged(const Json &entry, const char *name, uint64_t min, uint64_t max,
 TenantEdit tenantEditOf(const Json &entry) {
   TenantEdit edit;
   edit.tenant = entry.at("tenant").get<std::string>();
-  if (!isTenantName(edit.tenant)) throw std::out_of_range("a tenant's name is not one");
+  if (const char *mistake = tenantNameMistake(edit.tenant)) throw std::out_of_range(mistake);
   edit.basis = entry.at("basis").get<std::string>();
   edit.card = entry.value("card", "");
   readRanged(entry, "weight", QGPU_WEIGHT_MIN, QGPU_WEIGHT_MAX, edit.weight);

@@ -156,26 +156,33 @@ static int refuse_by(struct genl_info *info, int error, const struct qgpu_refusa
 
 /* ---- PLAN_SET ---- */
 
-static bool is_name(const char *name)
+/* Return: NULL, or why this is no tenant's name. QGPU_NAME_MAX has the rule. */
+static const char *name_mistake(const char *name)
 {
 	const char *c;
 
 	for (c = name; *c; c++)
 		if (!isascii(*c) || !(isalnum(*c) || strchr("._-", *c)))
-			return false;
-	return *name;
+			break;
+	if (*c || !*name)
+		return "a tenant's name is 1 ... 63 of the characters A-Z a-z 0-9 . _ -";
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return "a tenant's name is not . or ..: names become folders";
+	if (!strcmp(name, "nobody"))
+		return "this name is taken: nobody owns the kernel's own channels";
+	return NULL;
 }
 
 static int parse_name(struct genl_info *info, const struct nlattr *nest, const struct nlattr *attr,
 		      u16 type, char *out)
 {
+	const char *mistake;
+
 	if (!attr)
 		return refuse_missing(info, nest, type, "no tenant is named");
 	nla_strscpy(out, attr, QGPU_NAME_MAX);
-	if (!is_name(out))
-		return refuse(info, -EINVAL, attr,
-			      "a tenant's name is 1 ... 63 of the characters A-Z a-z 0-9 . _ -");
-	return 0;
+	mistake = name_mistake(out);
+	return mistake ? refuse(info, -EINVAL, attr, mistake) : 0;
 }
 
 static int parse_cgroups(struct genl_info *info, const struct nlattr *attr,

@@ -43,7 +43,10 @@
 #define QGPU_GENL_VERSION 1
 #define QGPU_GENL_MCGRP_EVENTS "events"
 
-#define QGPU_NAME_MAX 64	/* tenant name with its final 0: [A-Za-z0-9._-]{1,63} */
+/*
+ * A tenant's name with its final 0: [A-Za-z0-9._-]{1,63}, but not ".", ".." or "nobody" (EINVAL).
+ */
+#define QGPU_NAME_MAX 64
 #define QGPU_PPM 1000000	/* a whole card */
 #define QGPU_WEIGHT_MIN 1
 #define QGPU_WEIGHT_MAX 10000

@@ -197,10 +197,14 @@ void refuseMalformed(genl::Socket &s) {
   message.bytes.insert(message.bytes.end(), {1, 2, 3});
   refused(s, "bytes after the last attribute", message, EINVAL);
 
-  for (const std::string &name : {std::string(), std::string("a b"), std::string("a/b"),
-                                  std::string("\xc3\xa4"), std::string("a\n")})
+  for (const std::string &name :
+       {std::string(), std::string("a b"), std::string("a/b"), std::string("\xc3\xa4"),
+        std::string("a\n"), std::string("."), std::string(".."), std::string("nobody")}) {
     refused(s, "the name \"" + (name == "a\n" ? "a\\n" : name) + "\"",
             tenantPlan(s, name, [](Message &) {}), EINVAL, QGPU_A_TENANT_NAME);
+    refused(s, "a bind to it", bindTo(name, [](Message &m) { m.put64(QGPU_A_BIND_CGROUP_ID, 1); }),
+            EINVAL, QGPU_A_BIND_TENANT_NAME);
+  }
   refused(s, "a name of 64 characters", tenantPlan(s, std::string(64, 'x'), [](Message &) {}),
           EINVAL, QGPU_A_TENANT_NAME);
   refused(s, "a name without its final 0",
