@@ -262,6 +262,23 @@ constexpr Verb kVerbs[] = {
     {"policy-set", Right::kRoot, policySet},
 };
 
+// What a tenant is to have on every card that says nothing else.
+Json configuredJson(const TenantEntry &tenant, const TenantEdit *edit) {
+  Json paths = Json::array();
+  for (const CgroupPattern &pattern : tenant.cgroups) paths.push_back(pattern.path);
+  uint32_t weight = tenant.numbers.weight ? tenant.numbers.weight->value : QGPU_WEIGHT_DEFAULT;
+  uint32_t tenths = tenant.numbers.guarantee_tenths ? tenant.numbers.guarantee_tenths->value : 0;
+  if (edit) {
+    weight = edit->weight.value_or(weight);
+    tenths = edit->guarantee_tenths.value_or(tenths);
+  }
+  return {{"name", tenant.name},
+          {"cgroup", paths},
+          {"weight", weight},
+          {"guarantee_ppm", tenths * (QGPU_PPM / 1000)},
+          {"edited", edit != nullptr}};
+}
+
 }  // namespace
 
 Json statusJson(Daemon &daemon) {
@@ -279,11 +296,8 @@ Json statusJson(Daemon &daemon) {
     cards.push_back(std::move(card));
   }
   Json tenants = Json::array();
-  for (const TenantEntry &tenant : daemon.config().tenants) {
-    Json paths = Json::array();
-    for (const CgroupPattern &pattern : tenant.cgroups) paths.push_back(pattern.path);
-    tenants.push_back({{"name", tenant.name}, {"cgroup", paths}});
-  }
+  for (const TenantEntry &tenant : daemon.config().tenants)
+    tenants.push_back(configuredJson(tenant, daemon.edits().find(tenant.name, "")));
   return {{"source", "qgpud"},
           {"pid", getpid()},
           {"config", daemon.config().file},

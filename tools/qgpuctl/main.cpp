@@ -9,15 +9,9 @@ int main(int argc, char **argv) {
   using namespace qgpu::ctl;
   CLI::App app{"qgpuctl: shows and changes how this machine's GPUs are shared"};
   Context context;
-  app.add_option("--socket", context.socket, "qgpud's control socket")->capture_default_str();
   app.require_subcommand(1);
   app.set_version_flag("--version", "qgpuctl " QGPU_VERSION);
-  addStatus(app, context);
-  addExplain(app, context);
-  addTenant(app, context);
-  addPolicy(app, context);
-  addEvents(app, context);
-  addRun(app, context);
+  addVerbs(app, context);
   app.add_subcommand("help", "this text")->callback([&app] {
     std::fputs(app.get_formatter()->make_help(&app, "", CLI::AppFormatMode::Normal).c_str(),
                stdout);

@@ -182,6 +182,21 @@ std::string cardText(const Json &card) {
   return out;
 }
 
+std::string configuredText(const Json &status) {
+  const Json tenants = status.value("configured", Json::array());
+  if (tenants.empty()) return "";
+  Table table({"tenant", "weight", "guarantee", "cgroup"});
+  for (const Json &tenant : tenants) {
+    std::string paths;
+    for (const Json &path : tenant.value("cgroup", Json::array()))
+      paths += (paths.empty() ? "" : " ") + path.get<std::string>();
+    table.add({text(tenant, "name") + (tenant.value("edited", false) ? "*" : ""),
+               std::to_string(number(tenant, "weight")), percent(number(tenant, "guarantee_ppm")),
+               paths.empty() ? "-" : paths});
+  }
+  return "configured, and on no card yet:\n" + table.text("  ");
+}
+
 std::string statusText(const Json &status) {
   std::string out;
   if (!text(status, "driver_error").empty()) out += text(status, "driver_error") + "\n";
@@ -192,6 +207,7 @@ std::string statusText(const Json &status) {
   Json cards = status.value("cards", Json::array());
   if (cards.empty() && out.empty()) out += "no cards\n";
   for (const Json &card : cards) out += cardText(card);
+  if (cards.empty()) out += configuredText(status);
   return out;
 }
 

@@ -28,6 +28,8 @@ class Table {
 // One card of a status with its tenants.
 std::string cardText(const nlohmann::json &card);
 std::string statusText(const nlohmann::json &status);
+// What the daemon's file asks, for when there is no card to show it on; "" when it asks nothing.
+std::string configuredText(const nlohmann::json &status);
 // One event as a line.
 std::string eventText(const nlohmann::json &event);
 // The answer to a change: what each card made of it.

@@ -41,4 +41,7 @@ void addPolicy(CLI::App &app, Context &context);
 void addEvents(CLI::App &app, Context &context);
 void addRun(CLI::App &app, Context &context);
 
+// All of them, and --socket before and behind each.
+void addVerbs(CLI::App &app, Context &context);
+
 }  // namespace qgpu::ctl
