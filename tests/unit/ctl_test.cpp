@@ -5,6 +5,8 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -66,12 +68,7 @@ class Ctl : public ::testing::Test {
     Context context;
     context.socket = socket;
     app.require_subcommand(1);
-    addStatus(app, context);
-    addExplain(app, context);
-    addTenant(app, context);
-    addPolicy(app, context);
-    addEvents(app, context);
-    addRun(app, context);
+    addVerbs(app, context);
     std::reverse(words.begin(), words.end());
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
@@ -301,6 +298,53 @@ TEST_F(Ctl, WithoutADaemonTheKernelIsReadDirectly) {
   EXPECT_NE(statusText(*status).find("card 0  GPU-0"), std::string::npos);
 }
 
+TEST_F(Ctl, WithoutACardWhatIsConfiguredIsShown) {
+  kernel.loaded = false;
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"status"}), kExitOk) << err;
+  EXPECT_NE(out.find("the module qgpu is not loaded"), std::string::npos) << out;
+  const std::string table =
+      "configured, and on no card yet:\n  tenant  weight  guarantee   cgroup\n"
+      "  a          200      0.0 %  /qgpu/a\n  b          100     12.5 %  /qgpu/b\n";
+  EXPECT_NE(out.find(table), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "list"}), kExitOk) << err;
+  EXPECT_EQ(out, table);
+}
+
+// A change that names no card waits for one; one that names a card has none to be checked for.
+TEST_F(Ctl, WithoutACardAChangeIsStoredUnlessItNamesOne) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may change anything";
+  kernel.loaded = false;
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "7", "--dry-run"}), kExitOk);
+  EXPECT_NE(out.find("checked, not in force yet: "), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "7"}), kExitOk);
+  EXPECT_NE(out.find("stored, not in force yet: "), std::string::npos) << out;
+  EXPECT_EQ(run({"status"}), kExitOk);
+  EXPECT_NE(out.find("  a*           7      0.0 %"), std::string::npos) << out;
+  EXPECT_EQ(run({"tenant", "set", "a", "--weight", "7", "--card", "0"}), kExitNotFound);
+  EXPECT_NE(err.find("is not loaded"), std::string::npos) << err;
+  EXPECT_EQ(run({"policy", "0", "best-effort"}), kExitNotFound);
+  EXPECT_NE(err.find("is not loaded"), std::string::npos) << err;
+  EXPECT_EQ(run({"tenant", "reset", "a"}), kExitOk);
+  EXPECT_NE(out.find("stored, not in force yet: "), std::string::npos) << out;
+}
+
+TEST_F(Ctl, SocketIsTakenBeforeAndBehindEveryVerb) {
+  serve(kTwoToOne);
+  const std::string real = std::exchange(socket, folder / "absent");
+  EXPECT_EQ(run({"--socket", real, "status"}), kExitOk) << err;
+  EXPECT_EQ(run({"status", "--socket", real}), kExitOk) << err;
+  EXPECT_EQ(run({"tenant", "list", "--socket", real}), kExitOk) << err;
+  EXPECT_EQ(run({"tenant", "--socket", real, "show", "a"}), kExitOk) << err;
+  EXPECT_EQ(run({"explain", "--socket=" + real, "a"}), kExitOk) << err;
+  EXPECT_EQ(run({"policy", "9", "best-effort", "--socket", real}),
+            geteuid() == 0 ? kExitNotFound : kExitNotPermitted);
+  EXPECT_EQ(run({"run", "--socket", real, "--tenant", "x", "--", "true", "--socket", "none"}),
+            kExitNotStarted);
+  EXPECT_NE(err.find("no such tenant"), std::string::npos) << err;
+}
+
 TEST_F(Ctl, RunFailsClosedWhenNothingEnforces) {
   kernel.loaded = false;
   serve(kTwoToOne);
@@ -367,6 +411,77 @@ TEST_F(Ctl, RunPassesTheCommandsOwnOptionsOn) {
   EXPECT_NO_THROW(app.parse(words));
   ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(context.exit_code, kExitNotStarted);
+}
+
+// The other end of a connection, held by a test.
+class Wire : public ::testing::Test {
+ protected:
+  Wire() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0); }
+  ~Wire() override { close(ends[1]); }
+  void says(const std::string &line) {
+    EXPECT_EQ(write(ends[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  }
+  int ends[2];
+};
+
+TEST_F(Wire, SilenceEndsInTimeWithASentence) {
+  Connection connection(ends[0], Patience(20));
+  auto answer = connection.ask({{"verb", "status"}});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().text(), "ETIMEDOUT: qgpud did not answer within 0.02 s");
+  EXPECT_EQ(exitCodeOf(answer.error()), kExitUnreachable);
+}
+
+TEST_F(Wire, DrippingBytesDoNotExtendTheTime) {
+  Connection connection(ends[0], Patience(50));
+  std::atomic<bool> done = false;
+  std::thread drip([&] {
+    while (!done) {
+      (void)!send(ends[1], " ", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_EQ(connection.next().error().err, ETIMEDOUT);
+  done = true;
+  drip.join();
+}
+
+TEST_F(Wire, AnAnswerThatIsNoneIsToldAndNotParsedDeep) {
+  Connection connection(ends[0]);
+  for (const std::string &line :
+       {"{\"a\":" + std::string(5'000'000, '[') + "}\n", std::string("rubbish\n"),
+        std::string("[1]\n"), std::string("{\"ok\":7}\n"),
+        std::string("{\"ok\":false,\"error\":{\"errno\":\"x\"}}\n")}) {
+    std::thread writer([&] { says(line); });
+    auto answer = connection.next();
+    writer.join();
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().text(), "EBADMSG: qgpud's answer cannot be understood");
+  }
+  says("{\"ok\":false,\"error\":{\"errno\":28,\"sentence\":\"s\",\"item\":\"i\"}}\n");
+  EXPECT_EQ(connection.next().error().text(), "ENOSPC: s (i)");
+}
+
+// A daemon that is stopped: its socket takes connections until its queue is full, and no more.
+TEST_F(Ctl, AStoppedDaemonIsGivenUpAndAChangeSaysThatItMayHaveBeenMade) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(fd, 0), 0);
+  auto changed = changeByDaemon(socket, {{"verb", "tenant-reset"}, {"tenant", "a"}}, Patience(20));
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().text(),
+            "ETIMEDOUT: qgpud did not answer within 0.02 s; whether the change is made is not "
+            "known, qgpuctl status will say");
+  auto waits = Connection::open(socket, Patience(20));
+  auto refused = Connection::open(socket, Patience(20));
+  ASSERT_FALSE(waits && refused);
+  const Error &error = waits ? refused.error() : waits.error();
+  EXPECT_EQ(error.text(), "ETIMEDOUT: qgpud took no connection for 0.02 s (" + socket + ")");
+  EXPECT_TRUE(isUnreachable(error));
+  close(fd);
 }
 
 TEST(Screen, NumbersAreForPeople) {

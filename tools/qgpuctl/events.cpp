@@ -21,9 +21,16 @@ void print(const Json &event, bool json) {
   std::fflush(stdout);
 }
 
-Error follow(Connection &connection, bool json) {
-  if (auto subscribed = connection.ask({{"verb", "events"}}); !subscribed)
+// A connection that hears events from now on.
+Result<Connection> subscribe(const std::string &socket) {
+  auto connection = Connection::open(socket);
+  if (!connection) return connection;
+  if (auto subscribed = connection->ask({{"verb", "events"}}); !subscribed)
     return subscribed.error();
+  return connection;
+}
+
+Error follow(Connection &connection, bool json) {
   for (;;) {
     auto event = connection.next();
     if (event)
@@ -57,9 +64,9 @@ void addEvents(CLI::App &app, Context &context) {
   verb->add_flag("--json", *json, "one JSON object a line");
   verb->footer("example: qgpuctl events --json");
   verb->callback([&context, json] {
-    auto connection = Connection::open(context.socket);
-    if (connection) {
-      context.exit_code = complain(follow(*connection, *json));
+    auto connection = subscribe(context.socket);
+    if (connection || !isUnreachable(connection.error())) {
+      context.exit_code = complain(connection ? follow(*connection, *json) : connection.error());
       return;
     }
     std::fprintf(stderr, "qgpuctl: %s: read from the kernel directly\n",

@@ -26,7 +26,7 @@ void addPolicy(CLI::App &app, Context &context) {
   verb->callback([&context, options] {
     Json request = {{"verb", "policy-set"}, {"card", options->card}, {"policy", options->policy}};
     if (options->dry_run) request["dry_run"] = true;
-    auto outcome = askDaemon(context.socket, request);
+    auto outcome = changeByDaemon(context.socket, request);
     if (!outcome) {
       context.exit_code = complain(outcome.error());
       return;

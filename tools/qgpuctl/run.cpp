@@ -78,11 +78,26 @@ Result<void> joinTenant(Connection &connection, const std::string &tenant) {
   HeldCgroup held(root + cgroup);
   auto id = held.id();
   if (!id) return id.error();
+  connection.setPatience(kChangePatience);
   auto ensured =
       connection.ask({{"verb", "ensure"}, {"tenant", tenant}, {"cgroup", cgroup}, {"id", *id}});
   if (!ensured) return ensured.error();
   return held.enter();
 }
+
+namespace {
+
+Result<void> join(const std::string &socket, const std::string &tenant) {
+  auto connection = Connection::open(socket);
+  if (!connection) return connection.error();
+  try {
+    return joinTenant(*connection, tenant);
+  } catch (const std::exception &error) {
+    return Error{EBADMSG, std::string("qgpud's answer cannot be understood: ") + error.what(), ""};
+  }
+}
+
+}  // namespace
 
 void addRun(CLI::App &app, Context &context) {
   struct Options {
@@ -95,10 +110,7 @@ void addRun(CLI::App &app, Context &context) {
   verb->add_option("CMD", options->command, "the command and its arguments, after --")->required();
   verb->footer("example: qgpuctl run --tenant web -- python3 serve.py");
   verb->callback([&context, options] {
-    auto connection = Connection::open(context.socket);
-    Result<void> joined =
-        connection ? joinTenant(*connection, options->tenant) : Result<void>(connection.error());
-    if (!joined) {
+    if (auto joined = join(context.socket, options->tenant); !joined) {
       complain(joined.error());
       std::fprintf(stderr, "qgpuctl: not started: its share could not be enforced\n");
       context.exit_code = kExitNotStarted;

@@ -41,7 +41,8 @@ int list(const std::string &socket) {
                  has_rate ? percent(measured.at("share_ppm").get<uint64_t>()) : "-"});
     }
   }
-  std::fputs(table.text("").c_str(), stdout);
+  const bool has_card = !status->at("cards").empty();
+  std::fputs((has_card ? table.text("") : configuredText(*status)).c_str(), stdout);
   return kExitOk;
 }
 
@@ -103,7 +104,7 @@ int show(const std::string &socket, const std::string &name, bool json) {
 }
 
 int change(const std::string &socket, const Json &request, bool dry_run) {
-  auto outcome = askDaemon(socket, request);
+  auto outcome = changeByDaemon(socket, request);
   if (!outcome) return complain(outcome.error());
   std::fputs(outcomeText(*outcome, dry_run).c_str(), stdout);
   return kExitOk;
