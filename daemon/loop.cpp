@@ -81,6 +81,18 @@ void Loop::call(Watch &watch, uint32_t events) {
   }
 }
 
+bool Loop::attempt(const std::string &what, const std::function<void()> &work) {
+  try {
+    work();
+    return true;
+  } catch (const std::exception &error) {
+    const uint64_t failures = ++failures_[what];
+    if (std::has_single_bit(failures))
+      spdlog::error("{} is left undone: {} (failures so far: {})", what, error.what(), failures);
+    return false;
+  }
+}
+
 void Loop::wait() { dispatch(-1); }
 
 void Loop::dispatch(int timeout_ms) {

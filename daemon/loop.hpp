@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 
 namespace qgpu {
 
@@ -29,6 +30,8 @@ class Loop {
 
   // wait() returns at this instant of CLOCK_MONOTONIC at the latest; 0 = at once.
   void armTimer(uint64_t at_ns);
+  // Work that no descriptor asks for, with the same promise. Returns whether it was done.
+  bool attempt(const std::string &what, const std::function<void()> &work);
   // Waits until something is ready and calls its handlers.
   void wait();
   // Calls the handlers of what is ready now.
@@ -50,6 +53,7 @@ class Loop {
   // batch.
   std::map<uint64_t, std::shared_ptr<Watch>> watches_;
   std::map<int, uint64_t> tokens_;
+  std::map<std::string, uint64_t> failures_;  // by what was attempted
 };
 
 }  // namespace qgpu

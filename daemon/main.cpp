@@ -176,13 +176,16 @@ void makeStateFolder(const std::string &path) {
 
 void reload(Daemon &daemon, const std::string &file) {
   sd_notify(0, "RELOADING=1");
+  // However it ends: who waits for the reload would wait for ever.
+  struct Ready {
+    ~Ready() { sd_notify(0, "READY=1"); }
+  } ready;
   std::vector<ConfigProblem> problems = daemon.reload(loadConfig(file));
   for (const ConfigProblem &problem : problems) spdlog::error("{}", problem.text());
   if (problems.empty())
     spdlog::info("{} is read anew and in force", file);
   else
     spdlog::error("{} is refused, the former configuration stays in force", file);
-  sd_notify(0, "READY=1");
 }
 
 // Where the executors and the driver's files are; tests have others.
@@ -259,9 +262,11 @@ int serve(const std::string &file, const ConfigIr &config) {
                config.socket);
   sd_notify(0, "READY=1");
   while (running) {
-    daemon.tick();
-    control.tick();
-    loop.armTimer(std::min(daemon.deadlineNs(), control.deadlineNs()));
+    bool is_done = loop.attempt("what is due on the cards", [&] { daemon.tick(); });
+    is_done &= loop.attempt("what is due on the control socket", [&] { control.tick(); });
+    const uint64_t due_ns = std::min(daemon.deadlineNs(), control.deadlineNs());
+    // What failed is due still, and gets no better by trying at once.
+    loop.armTimer(is_done ? due_ns : std::max(due_ns, clock.nowNs() + kSecondNs));
     loop.wait();
   }
   sd_notify(0, "STOPPING=1");

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 
@@ -55,6 +56,16 @@ TEST_F(LoopTest, OneThatAlwaysFailsDoesNotFillTheLog) {
   loop.add(pipes[0][0], EPOLLIN, [](uint32_t) { throw std::runtime_error("no words"); });
   for (int i = 0; i < 1000; i++) ASSERT_NO_THROW(loop.poll());
   EXPECT_EQ(linesLogged(), 10u);  // 1, 2, 4 ... 512
+}
+
+TEST_F(LoopTest, WorkThatFailsIsToldAndEndsNothing) {
+  EXPECT_TRUE(loop.attempt("work", [] {}));
+  for (int i = 0; i < 100; i++)
+    EXPECT_FALSE(loop.attempt("work", [] { throw std::runtime_error("no words"); }));
+  EXPECT_FALSE(loop.attempt("more", [] { throw std::bad_alloc(); }));
+  EXPECT_EQ(linesLogged(), 7u + 1);  // 1, 2, 4 ... 64; and the first of the other
+  EXPECT_NE(log.str().find("work is left undone: no words (failures so far: 64)"),
+            std::string::npos);
 }
 
 }  // namespace
