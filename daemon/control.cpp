@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -99,16 +101,37 @@ Result<void> ControlServer::listen(const std::string &path, const std::string &g
   return {};
 }
 
-bool ControlServer::admit(const Peer &peer) const {
-  if (connections_.size() >= limits_.connections) return false;
-  if (peer.isRoot()) return true;
+bool ControlServer::admit(const Peer &peer) {
   size_t not_root = 0;
   size_t same = 0;
   for (const auto &[fd, connection] : connections_) {
     if (!connection->peer.isRoot()) ++not_root;
     if (connection->peer.uid == peer.uid) ++same;
   }
-  return not_root < limits_.connections_not_root && same < limits_.connections_per_uid;
+  if (!peer.isRoot() && same >= limits_.connections_per_uid)
+    return makeRoom([&](const Peer &other) { return other.uid == peer.uid; });
+  if (!peer.isRoot() && not_root >= limits_.connections_not_root)
+    return makeRoom([](const Peer &other) { return !other.isRoot(); });
+  return connections_.size() < limits_.connections || makeRoom([](const Peer &) { return true; });
+}
+
+// The one that has asked nothing for longest goes, if nothing is owed to it and it was quiet for
+// long enough to have asked.
+bool ControlServer::makeRoom(const std::function<bool(const Peer &peer)> &may_go) {
+  const uint64_t now_ns = clock_.nowNs();
+  Connection *oldest = nullptr;
+  for (const auto &[fd, connection] : connections_) {
+    const bool is_quiet = !connection->subscribed && !connection->throttled &&
+                          connection->out.empty() &&
+                          now_ns - connection->request_at_ns >= limits_.quiet_time_ns;
+    if (!is_quiet || !may_go(connection->peer)) continue;
+    if (!oldest || connection->request_at_ns < oldest->request_at_ns) oldest = connection.get();
+  }
+  if (!oldest) return false;
+  reply(*oldest, errorLine({EBUSY, "gave way to another connection: nothing was asked", ""}));
+  flush(*oldest);
+  drop(oldest->fd);
+  return true;
 }
 
 void ControlServer::accept() {
@@ -239,9 +262,20 @@ void ControlServer::handleLine(Connection &connection, const std::string &line) 
   Json request = Json::parse(line, nullptr, false);
   if (request.is_discarded() || !request.is_object())
     return reply(connection, errorLine({EINVAL, "a request is one JSON object a line", ""}));
-  Answer answer = handler_(request, connection.peer);
+  Answer answer = ask(request, connection.peer);
   if (answer.subscribe) connection.subscribed = true;
   reply(connection, answer.line);
+}
+
+// A request that fails, fails alone: who asked is told, and the others are served.
+ControlServer::Answer ControlServer::ask(const Json &request, const Peer &peer) {
+  try {
+    return handler_(request, peer);
+  } catch (const std::exception &error) {
+    spdlog::error("a request is left undone: {}", error.what());
+    return {errorLine({EIO, std::string("the request is left undone: ") + error.what(), ""}),
+            false};
+  }
 }
 
 void ControlServer::reply(Connection &connection, const std::string &line) {

@@ -40,6 +40,8 @@ struct ControlLimits {
   uint32_t requests_per_second = 100;       // of one connection, also the burst
   uint64_t line_time_ns = 10 * kSecondNs;   // for an unfinished line, and for unread replies
   uint64_t idle_time_ns = 120 * kSecondNs;  // without a request; listeners of events are exempt
+  // Without one for so long, it gives way to a newcomer that finds no room.
+  uint64_t quiet_time_ns = 100 * kMillisecondNs;
 };
 
 class ControlServer {
@@ -77,11 +79,13 @@ class ControlServer {
   struct Connection;
 
   void accept();
-  bool admit(const Peer &peer) const;
+  bool admit(const Peer &peer);
+  bool makeRoom(const std::function<bool(const Peer &peer)> &may_go);
   void ready(int fd, uint32_t events);
   bool receive(Connection &connection);
   void handleLines(Connection &connection);
   void handleLine(Connection &connection, const std::string &line);
+  Answer ask(const Json &request, const Peer &peer);
   bool takeToken(Connection &connection);
   void reply(Connection &connection, const std::string &line);
   bool flush(Connection &connection);
@@ -94,7 +98,7 @@ class ControlServer {
   ControlLimits limits_;
   std::optional<InstanceLock> lock_;
   UniqueFd listen_fd_;
-  SocketFile file_;  // goes before the socket
+  SocketFile file_;         // goes before the socket
   size_t reply_bytes_ = 0;  // of all connections
   std::map<int, std::unique_ptr<Connection>> connections_;
 };

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "fakes/fake_clock.hpp"
 #include "fakes/seed.hpp"
@@ -36,6 +37,7 @@ class Control : public ::testing::Test {
         loop, clock,
         [this](const Json &request, const Peer &) -> ControlServer::Answer {
           ++handled;
+          if (request.value("throw", false)) throw std::runtime_error("no words");
           return {request.value("big", false) ? std::string(20'000, 'x') : R"({"ok":true})",
                   request.value("listen", false)};
         },
@@ -207,6 +209,71 @@ TEST_F(Control, RefusedConnectionIsToldWhy) {
   int fd = connect(1000);
   EXPECT_EQ(Json::parse(read(fd))["error"]["name"], "EBUSY");
   EXPECT_TRUE(isClosed(fd));
+}
+
+// As many as there are places, and none asks anything: whoever comes is served all the same.
+TEST_F(Control, SilentOnesGiveWayToWhoComes) {
+  for (uid_t uid : {0, 0, 0, 0, 0, 0, 0, 0}) connect(uid);
+  int early = connect(0);
+  EXPECT_EQ(Json::parse(read(early))["error"]["name"], "EBUSY");  // these might be about to ask
+  for (int i = 0; i < 20; ++i) {
+    clock.advance(limits.quiet_time_ns);
+    int fd = connect(i % 2 ? 0 : 1000);
+    write(fd, "{}\n");
+    EXPECT_EQ(read(fd), "{\"ok\":true}\n");
+    EXPECT_LE(server->connections(), 8u);
+  }
+  // The oldest went first, and were told.
+  EXPECT_EQ(Json::parse(read(clients[0]))["error"]["sentence"],
+            "gave way to another connection: nothing was asked");
+  EXPECT_TRUE(isClosed(clients[0]));
+}
+
+TEST_F(Control, AnUnfinishedLineGivesWayToo) {
+  for (int i = 0; i < 8; ++i) write(connect(0), "{");
+  clock.advance(limits.quiet_time_ns);
+  int fd = connect(0);
+  write(fd, "{}\n");
+  EXPECT_EQ(read(fd), "{\"ok\":true}\n");
+}
+
+// Who listens, or has an answer to come, stays; of others only who is of the same kind goes.
+TEST_F(Control, OnlyWhoIsOwedNothingGivesWay) {
+  int listens = connect(1000);
+  write(listens, "{\"listen\":true}\n");
+  read(listens);
+  int throttled = connect(1000);
+  std::string many;
+  for (int i = 0; i < 25; ++i) many += "{}\n";
+  write(throttled, many);
+  int root = connect(0);
+  int silent = connect(1000);
+  clock.advance(limits.quiet_time_ns);
+  int fd = connect(1000);  // a fourth of three
+  write(fd, "{}\n");
+  EXPECT_EQ(read(fd), "{\"ok\":true}\n");
+  EXPECT_TRUE(isClosed(silent));
+  EXPECT_FALSE(isClosed(listens));
+  EXPECT_FALSE(isClosed(throttled));
+  EXPECT_FALSE(isClosed(root));
+}
+
+TEST_F(Control, ARequestThatFailsIsAnsweredAndEndsNothing) {
+  int fd = connect();
+  write(fd, "{\"throw\":true}\n{}\n");
+  std::string answers = read(fd);
+  EXPECT_EQ(Json::parse(answers.substr(0, answers.find('\n')))["error"]["sentence"],
+            "the request is left undone: no words");
+  EXPECT_EQ(answers.substr(answers.find('\n') + 1), "{\"ok\":true}\n");
+  // Also when it had to wait for its turn, and no descriptor is ready.
+  std::string many;
+  for (int i = 0; i < 12; ++i) many += "{\"throw\":true}\n";
+  write(fd, many);
+  read(fd);
+  clock.advance(kSecondNs);
+  EXPECT_NO_THROW(server->tick());
+  EXPECT_EQ(handled, 14);
+  EXPECT_EQ(server->connections(), 1u);
 }
 
 TEST_F(Control, ListenersHearEventsAndSlowOnesAreDropped) {
