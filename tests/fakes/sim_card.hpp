@@ -297,7 +297,7 @@ inline uint64_t SimChannel::push(const Kernel &kernel) {
   const chip_kernel descriptor = {
       .duration_ns = kernel.duration_ns,
       .preemption = kernel.preemption,
-      .flags = 0,
+      .block_ns = kernel.block_ns,
       .semaphore_va = completionsVa() + put_ * sizeof(chip_completion),
       .payload = launched_ + 1,
   };

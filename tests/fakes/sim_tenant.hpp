@@ -37,6 +37,7 @@ struct TsgOptions {
 struct Kernel {
   uint64_t duration_ns = 0;
   uint32_t preemption = CHIP_CILP;
+  uint32_t block_ns = 0;
 };
 
 // A channel and the program that uses it.

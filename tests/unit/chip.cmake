@@ -3,10 +3,14 @@
 qgpu_add_test(chip_test
   SOURCES tests/unit/chip_channel_test.cpp
           tests/unit/chip_control_test.cpp
+          tests/unit/chip_ctxsw_test.cpp
+          tests/unit/chip_fault_test.cpp
           tests/unit/chip_hostile_test.cpp
           tests/unit/chip_laziness_test.cpp
+          tests/unit/chip_presence_test.cpp
           tests/unit/chip_registers_test.cpp
           tests/unit/chip_rotation_test.cpp
           tests/unit/chip_runlist_test.cpp
           tests/unit/chip_status_test.cpp
+          tests/unit/chip_trouble_test.cpp
   LIBRARIES qgpu_chip)

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * channel.c - PCCSR and the doorbell: what is known of each channel, and how STATUS follows
+ * channel.c - PCCSR: what is known of each channel, and how STATUS follows
  * from it (hardware page 2.2, 2.3, 10.2).
- *
- * The doorbell race. A ring marks the channel pending; GP_PUT is read when the channel's turn
- * comes, or, if it is on the PBDMA, when it has finished the entries it knew. A ring that comes
- * while it is there is therefore never lost. What is lost is a ring for a channel that is not
- * enabled at that moment, and a GP_PUT store without a ring after it.
  */
 #include "chip_state.h"
 
 #define READY_MASK                                                                                 \
 	(CHIP_BOUND | CHIP_ENABLED | CHIP_PENDING | CHIP_PBDMA_FAULTED | CHIP_ENG_FAULTED)
 #define READY (CHIP_BOUND | CHIP_ENABLED | CHIP_PENDING)
+#define FAULTED (CHIP_PBDMA_FAULTED | CHIP_ENG_FAULTED)
 
 static const u8 status_codes[2][2][2][2] = {
 	/* [on PBDMA][on engine][pending][reload] */
@@ -25,21 +21,29 @@ static bool facts_ready(u8 facts)
 	return (facts & READY_MASK) == READY;
 }
 
-/* Every change of facts goes through here, because a runlist counts its ready channels. */
+/* Count a listed channel in (1) or out (-1) of its TSG's sums. */
+static void count(struct chip *chip, const struct chip_channel *channel, int by)
+{
+	struct chip_runlist *rl;
+
+	if (channel->runlist == CHIP_NO_RUNLIST)
+		return;
+	rl = &chip->runlists[channel->runlist];
+	rl->tsgs[channel->tsg].ready += facts_ready(channel->facts) ? by : 0;
+	rl->tsgs[channel->tsg].faulted += channel->facts & FAULTED ? by : 0;
+}
+
+/* Every change of facts goes through here, because a runlist counts what its TSGs have. */
 void chip_channel_change(struct chip *chip, u16 id, u8 set, u8 clear)
 {
 	struct chip_channel *channel = &chip->channels[id];
-	const bool before = facts_ready(channel->facts);
-	bool after;
+	const u8 facts = (u8)((channel->facts & ~clear) | set);
 
-	channel->facts = (u8)((channel->facts & ~clear) | set);
-	after = facts_ready(channel->facts);
-	if (before == after || channel->runlist == CHIP_NO_RUNLIST)
+	if (facts == channel->facts)
 		return;
-	if (after)
-		chip->runlists[channel->runlist].ready[channel->tsg]++;
-	else
-		chip->runlists[channel->runlist].ready[channel->tsg]--;
+	count(chip, channel, -1);
+	channel->facts = facts;
+	count(chip, channel, 1);
 }
 
 void chip_channel_unlist(struct chip *chip, u16 id)
@@ -48,8 +52,7 @@ void chip_channel_unlist(struct chip *chip, u16 id)
 
 	if (channel->runlist == CHIP_NO_RUNLIST)
 		return;
-	if (facts_ready(channel->facts))
-		chip->runlists[channel->runlist].ready[channel->tsg]--;
+	count(chip, channel, -1);
 	channel->runlist = CHIP_NO_RUNLIST;
 }
 
@@ -61,8 +64,7 @@ void chip_channel_list(struct chip *chip, u16 id, u8 runlist, u16 tsg)
 	chip_channel_unlist(chip, id);
 	channel->runlist = runlist;
 	channel->tsg = tsg;
-	if (facts_ready(channel->facts))
-		chip->runlists[runlist].ready[tsg]++;
+	count(chip, channel, 1);
 }
 
 bool chip_channel_ready(const struct chip_channel *channel)
@@ -117,7 +119,8 @@ u32 chip_channel_read(struct chip *chip, u16 id)
 	return value;
 }
 
-static void kick(struct chip *chip, u16 id)
+/* It may have become serviceable. */
+void chip_channel_kick(struct chip *chip, u16 id)
 {
 	const u8 runlist = chip->channels[id].runlist;
 
@@ -156,7 +159,9 @@ void chip_channel_write(struct chip *chip, u16 id, u32 value)
 			set |= CHIP_PENDING;
 	}
 	chip_channel_change(chip, id, set, clear);
-	kick(chip, id);
+	if (clear & ~set & CHIP_ENG_FAULTED)
+		chip_fault_cleared(chip, id);
+	chip_channel_kick(chip, id);
 }
 
 void chip_channel_write_inst(struct chip *chip, u16 id, u32 value)
@@ -177,7 +182,7 @@ void chip_channel_write_inst(struct chip *chip, u16 id, u32 value)
 		memset(&channel->work, 0, sizeof(channel->work));
 		channel->inst = value;
 		chip_channel_change(chip, id, CHIP_BOUND, 0);
-		kick(chip, id);
+		chip_channel_kick(chip, id);
 		return;
 	}
 	if ((channel->facts & CHIP_BOUND) &&
@@ -186,30 +191,7 @@ void chip_channel_write_inst(struct chip *chip, u16 id, u32 value)
 		return;
 	}
 	memset(&channel->work, 0, sizeof(channel->work));
+	channel->pbdma_error = 0;
 	channel->inst = value;
 	chip_channel_change(chip, id, 0, CHIP_BOUND | CHIP_PENDING | CHIP_NEXT);
-}
-
-/* A token with anything wrong in it is ignored, as are all while the doorbells are off. */
-void chip_channel_ring(struct chip *chip, u32 token)
-{
-	const u32 runlist = (token >> CHIP_DOORBELL_RUNLIST_SHIFT) & CHIP_DOORBELL_RUNLIST;
-	const u16 id = token & CHIP_DOORBELL_CHANNEL;
-	const struct chip_channel *channel = &chip->channels[id];
-
-	if (!(chip->virtual_channel_cfg & CHIP_VIRTUAL_CHANNEL_CFG_ON))
-		return;
-	if (token & ~(CHIP_DOORBELL_CHANNEL | CHIP_DOORBELL_RUNLIST << CHIP_DOORBELL_RUNLIST_SHIFT))
-		return;
-	if (runlist >= chip_topology_runlist_count())
-		return;
-	chip->units[runlist].totals.doorbells++;
-	if (channel->runlist != CHIP_NO_RUNLIST && channel->runlist != runlist)
-		return;
-	if (!(channel->facts & CHIP_BOUND))
-		return;
-	if (!(channel->facts & CHIP_ENABLED) && !chip->cfg.sw.doorbell_kept_when_disabled)
-		return;
-	chip_channel_change(chip, id, CHIP_PENDING, 0);
-	kick(chip, id);
 }

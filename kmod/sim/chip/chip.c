@@ -27,25 +27,9 @@ void chip_default_config(struct chip_config *cfg)
 	cfg->lat.userd_writeback_ns = 100000;
 }
 
-static void reset_unit(struct chip *chip, struct chip_unit *unit)
-{
-	chip->runlists[unit->runlist].fetch_end_ns = CHIP_NEVER;
-	unit->next_ns = CHIP_NEVER;
-	unit->stage_end_ns = CHIP_NEVER;
-	unit->slice_end_ns = CHIP_NEVER;
-	unit->kernel_end_ns = CHIP_NEVER;
-	unit->userd_due_ns = CHIP_NEVER;
-	unit->record_from_ns = CHIP_NEVER;
-	unit->visit = CHIP_NONE;
-	unit->target = CHIP_NONE;
-	unit->tsg = CHIP_NO_TSG;
-	unit->target_tsg = CHIP_NO_TSG;
-}
-
 struct chip *chip_create(const struct chip_config *cfg, const struct chip_host_ops *ops, void *ctx)
 {
 	struct chip *chip = env_zalloc(sizeof(*chip));
-	u32 i;
 
 	if (!chip)
 		return NULL;
@@ -55,13 +39,7 @@ struct chip *chip_create(const struct chip_config *cfg, const struct chip_host_o
 	/* nothing that repeats may take no time at all */
 	chip->cfg.lat.entry_ns = max(cfg->lat.entry_ns, (u32)1);
 	chip->cfg.lat.slice_unit_ns = max(cfg->lat.slice_unit_ns, (u32)1);
-	chip->ctxsw_timeout = CHIP_CTXSW_TIMEOUT_RESET;
-	chip->userd_writeback = 100;
-	chip_topology_init(chip);
-	for (i = 0; i < CHIP_RUNLISTS; i++)
-		reset_unit(chip, &chip->units[i]);
-	for (i = 0; i < CHIP_CHANNELS; i++)
-		chip->channels[i].runlist = CHIP_NO_RUNLIST;
+	chip_reset_all(chip);
 	return chip;
 }
 
@@ -103,15 +81,20 @@ static struct chip_unit *earliest(struct chip *chip)
 void chip_advance(struct chip *chip, u64 now_ns)
 {
 	struct chip_unit *unit;
+	u64 next;
 
 	if (!chip->started)
 		start(chip, now_ns);
 	for (;;) {
 		unit = earliest(chip);
-		if (unit->next_ns > now_ns || unit->next_ns == CHIP_NEVER)
+		next = min(unit->next_ns, chip->doorbells.due_ns);
+		if (next > now_ns || next == CHIP_NEVER)
 			break;
-		chip->now_ns = unit->next_ns;
-		chip_engine_step(chip, unit);
+		chip->now_ns = next;
+		if (chip->doorbells.due_ns == next)
+			chip_doorbell_arrive(chip);
+		else
+			chip_engine_step(chip, unit);
 	}
 	chip->now_ns = max(chip->now_ns, now_ns);
 }
@@ -119,13 +102,13 @@ void chip_advance(struct chip *chip, u64 now_ns)
 u32 chip_read32(struct chip *chip, u64 now_ns, u32 offset)
 {
 	chip_advance(chip, now_ns);
-	return chip_mmio_read(chip, offset);
+	return chip_pri_read(chip, offset);
 }
 
 void chip_write32(struct chip *chip, u64 now_ns, u32 offset, u32 value)
 {
 	chip_advance(chip, now_ns);
-	chip_mmio_write(chip, offset, value);
+	chip_pri_write(chip, offset, value);
 }
 
 /* From the stages in which nothing can be seen, the earliest moment at which work runs. */
@@ -144,7 +127,7 @@ static u64 unit_next_event(const struct chip *chip, const struct chip_unit *unit
 
 u64 chip_next_event_ns(const struct chip *chip)
 {
-	u64 next = CHIP_NEVER;
+	u64 next = chip->doorbells.due_ns;
 	u32 i;
 
 	for (i = 0; i < CHIP_RUNLISTS; i++)
@@ -165,12 +148,15 @@ void chip_engine_totals(const struct chip *chip, u32 engine, struct chip_totals 
 	if (unit) {
 		*out = unit->totals;
 		rest = chip->now_ns - unit->accounted_ns;
-		if (unit->running)
+		if (unit->running && !unit->grce)
 			out->run_ns += rest;
-		else if (unit->stage == CHIP_REST)
+		else if (unit->stage == CHIP_REST ||
+			 (unit->grce && (unit->running || chip_work_loading(unit))))
 			out->idle_ns += rest;
 		else
 			out->switch_ns += rest;
+	} else if (engine && engine <= CHIP_GRCES) {
+		chip_work_grce_totals(chip, engine, out);
 	} else {
 		out->idle_ns = chip->now_ns - chip->start_ns;
 	}
@@ -194,6 +180,6 @@ void chip_tsg_forget(struct chip *chip, u16 tsg_id)
 	u32 i;
 
 	for (i = 0; i < CHIP_RUNLISTS; i++)
-		chip_engine_account(chip, &chip->units[i]);
+		chip_work_account(chip, &chip->units[i]);
 	chip->tsg_run_ns[tsg_id & (CHIP_TSGS - 1)] = 0;
 }

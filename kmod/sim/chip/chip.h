@@ -71,6 +71,14 @@ struct chip_switches {
 	bool malformed_clears_pending;
 	bool empty_list_drops_context;
 	bool ignore_owned_list_change;  /* no protocol error when a snapshot's source changes */
+	bool pending_submit_kept;       /* a submit while another is pending is lost, else the last
+					 * one wins */
+	bool submit_offset_ignored;     /* a new list is scheduled from its first entry */
+	bool preempted_not_recorded;    /* SUBMIT_INFO says nothing of where a list was cut */
+	bool preempt_replaces;          /* a request to preempt drops one that is pending */
+	bool fault_holds_channel_only;  /* a faulted channel does not keep its TSG away */
+	bool idle_pbdma_stays_valid;    /* PBDMA_STATUS goes on naming a TSG that ran out of work */
+	bool absent_reads_zero;         /* a register that is not there is no PRI error */
 };
 
 struct chip_config {
@@ -78,20 +86,32 @@ struct chip_config {
 	struct chip_switches sw;
 	u32 boot0;
 	u64 ptimer_offset_ns;           /* PTIMER = now + offset, low 5 bits 0 */
+	/* What a tenant does wrong (GP_PUT outside the ring, a page that is not there, no signature)
+	 * faults as on hardware, for hosts whose driver recovers from that; false: it is skipped. */
+	bool tenant_errors;
 };
 
-/* Preemption type of a simulated kernel (descriptor word). */
-enum chip_preemption { CHIP_WFI = 0, CHIP_CTA = 1, CHIP_CILP = 2 };
+/* How a simulated kernel can be cut (descriptor word), and which engine it is for. */
+enum chip_preemption {
+	CHIP_WFI = 0,                   /* at its end */
+	CHIP_CTA = 1,                   /* when the blocks that run have ended */
+	CHIP_CILP = 2,                  /* anywhere */
+	CHIP_COPY = 3,                  /* a copy: anywhere; on the graphics runlist it runs on the
+					 * graphics copy engine of its channel's runqueue */
+};
 
 /*
  * A simulated kernel: a GPFIFO entry with sync = 1 whose address points to this, in the
  * channel's GPU virtual memory. At its exact end the model writes a chip_completion at
  * @semaphore_va.
+ *
+ * The type is what the kernel can do. A channel whose instance block names a context image (words
+ * 132 and 133, a virtual address) is cut no better than that image's own word says.
  */
 struct chip_kernel {
 	u64 duration_ns;
 	u32 preemption;                 /* enum chip_preemption */
-	u32 flags;                      /* 0 */
+	u32 block_ns;                   /* CHIP_CTA: how long a block takes; 0 = all of it is one */
 	u64 semaphore_va;               /* 0 = none */
 	u64 payload;
 };

@@ -14,6 +14,8 @@
 #define CHIP_PMC_BOOT_1 0x000004u
 #define CHIP_PMC_INTR 0x000100u
 #define CHIP_PMC_INTR_PFIFO (1u << 8)
+#define CHIP_PMC_ENABLE 0x000200u /* one reset bit for each unit, as PTOP numbers them */
+#define CHIP_PMC_ENABLE_PFIFO (1u << 8)
 #define CHIP_PMC_BOOT_42 0x000a00u
 #define CHIP_PMC_BOOT_42_ID(boot0) ((boot0) & 0x1ff00000u)
 
@@ -30,11 +32,13 @@
 /* dev_fifo: interrupts and error codes */
 #define CHIP_INTR_0 0x002100u
 #define CHIP_INTR_BIND_ERROR (1u << 0)
+#define CHIP_INTR_CTXSW_TIMEOUT (1u << 1)
 #define CHIP_INTR_SCHED_ERROR (1u << 8)
 #define CHIP_INTR_CHSW_ERROR (1u << 16)
 #define CHIP_INTR_MEMOP_TIMEOUT (1u << 23)
 #define CHIP_INTR_LB_ERROR (1u << 24)
 #define CHIP_INTR_TSG_PREEMPT (1u << 28)
+#define CHIP_INTR_PBDMA_ANY (1u << 29)
 #define CHIP_INTR_RUNLIST_EVENT (1u << 30)
 #define CHIP_INTR_CHANNEL (1u << 31)
 #define CHIP_INTR_EN_0 0x002140u
@@ -54,11 +58,24 @@
 #define CHIP_INTR_PBDMA 0x0025a0u
 #define CHIP_INTR_RUNLIST 0x002a00u
 #define CHIP_CTXSW_TIMEOUT 0x002a0cu
-#define CHIP_CTXSW_TIMEOUT_RESET (0x3fffffu | 1u << 31)
+#define CHIP_CTXSW_TIMEOUT_PERIOD 0x7fffffffu /* in units of 1024 ns */
+#define CHIP_CTXSW_TIMEOUT_ON (1u << 31)
+#define CHIP_CTXSW_TIMEOUT_RESET (0x3fffffu | CHIP_CTXSW_TIMEOUT_ON)
 #define CHIP_INTR_CTXSW 0x002a30u
 #define CHIP_INTR_RUNLIST_IDLE 0x002a40u /* + 16 each: idle, both idle, acquire, acquire idle */
 #define CHIP_INTR_RUNLIST_KINDS 4
 #define CHIP_CTXSW_TIMEOUT_INFO 0x003200u /* + 4e */
+#define CHIP_CTXSW_INFO_STATE_SHIFT 14
+#define CHIP_CTXSW_INFO_LOAD 1u
+#define CHIP_CTXSW_INFO_SAVE 2u
+#define CHIP_CTXSW_INFO_SWITCH 3u
+#define CHIP_CTXSW_INFO_NEXT_SHIFT 16
+#define CHIP_CTXSW_INFO_STATUS_SHIFT 30
+#define CHIP_CTXSW_INFO_STATUS (3u << CHIP_CTXSW_INFO_STATUS_SHIFT)
+#define CHIP_CTXSW_INFO_WAITING 0u
+#define CHIP_CTXSW_INFO_RESET 1u
+#define CHIP_CTXSW_INFO_ACK 2u
+#define CHIP_CTXSW_INFO_DROPPED 3u
 
 /* dev_fifo: scheduling */
 #define CHIP_SCHED_DISABLE 0x002630u
@@ -105,6 +122,7 @@
 #define CHIP_STATUS_SWITCH 7u
 #define CHIP_STATUS_NEXT_SHIFT 16
 #define CHIP_STATUS_NEXT_TSG (1u << 28)
+#define CHIP_STATUS_FAULTED (1u << 30)
 #define CHIP_STATUS_BUSY (1u << 31)
 #define CHIP_STATUS_INST_VALID (1u << 31)
 #define CHIP_RUNLIST_INFO 0x003400u /* + 4r */
@@ -117,6 +135,14 @@
 #define CHIP_TIME_1 0x009410u
 #define CHIP_TIME_1_BITS 0x1fffffffu
 
+/* dev_bus: the last access that failed */
+#define CHIP_PRI_ADDRESS 0x009084u /* 0 error, 1 was a write, 23:2 offset */
+#define CHIP_PRI_ADDRESS_ERROR (1u << 0)
+#define CHIP_PRI_ADDRESS_WRITE (1u << 1)
+#define CHIP_PRI_ADDRESS_OFFSET 0x00fffffcu
+#define CHIP_PRI_DATA 0x009088u
+#define CHIP_PRI_CODE 0x00908cu
+
 /* dev_top */
 #define CHIP_PTOP_DEVICE_INFO 0x022700u /* + 4i, i < 64 */
 #define CHIP_PTOP_SLOTS 64u
@@ -127,8 +153,13 @@
 #define CHIP_PBDMA_GP_PUT 0x000u
 #define CHIP_PBDMA_GP_GET 0x014u
 #define CHIP_PBDMA_INTR_0 0x108u
+#define CHIP_PBDMA_GPPTR (1u << 14)
+#define CHIP_PBDMA_METHOD (1u << 21)
+#define CHIP_PBDMA_SIGNATURE (1u << 31)
+#define CHIP_PBDMA_INTR_EN_0 0x10cu
 #define CHIP_PBDMA_CHANNEL 0x120u
 #define CHIP_PBDMA_INTR_1 0x148u
+#define CHIP_PBDMA_INTR_EN_1 0x14cu
 
 /* PCCSR, 8 bytes a channel */
 #define CHIP_PCCSR 0x800000u
@@ -170,6 +201,7 @@
 /* dev_ram: runlist entries, words */
 #define CHIP_RL_ENTRY_BYTES 16u
 #define CHIP_RL0_TSG (1u << 0)
+#define CHIP_RL0_RUNQUEUE (1u << 1) /* of a channel entry */
 #define CHIP_RL0_SCALE_SHIFT 16
 #define CHIP_RL0_SCALE 0xfu
 #define CHIP_RL0_TIMEOUT_SHIFT 24
@@ -184,8 +216,21 @@
 #define CHIP_RAMFC_GP_BASE 18u
 #define CHIP_RAMFC_GP_LOG2_SHIFT 16
 #define CHIP_RAMIN_PDB 128u
+#define CHIP_RAMIN_CONTEXT 132u
+#define CHIP_RAMIN_CONTEXT_VIRTUAL (1u << 2)
 #define CHIP_USERD_GP_GET 0x88u
 #define CHIP_USERD_GP_PUT 0x8cu
+
+/* dev_ctxsw: an engine's context image, byte offsets */
+#define CHIP_CTX_COMPUTE_PREEMPTION 0x84u /* enum chip_preemption, WFI ... CILP */
+#define CHIP_CTX_PREEMPTION_MASK 0x3u
+#define CHIP_CTX_WFI_SAVES 0xd0u
+#define CHIP_CTX_CTA_SAVES 0xd4u
+#define CHIP_CTX_CILP_SAVES 0xdcu
+#define CHIP_CTX_SAVES 0xf4u
+#define CHIP_CTX_RESTORES 0xf8u
+#define CHIP_CTX_MAGIC 0xfcu
+#define CHIP_CTX_MAGIC_VALUE 0x600dc0deu
 
 /* dev_pbdma: GPFIFO entry */
 #define CHIP_GP_ENTRY_BYTES 8u

@@ -27,16 +27,27 @@ static u32 pending_runlists(const struct chip *chip)
 	return mask;
 }
 
+static void drop_requests(struct chip *chip)
+{
+	u32 i;
+
+	for (i = 0; i < CHIP_RUNLISTS; i++)
+		chip->units[i].preempt_tsg = false;
+}
+
 static void preempt_tsg(struct chip *chip, u16 tsg)
 {
 	struct chip_unit *unit, *found = NULL;
 	u32 i;
 
+	if (chip->cfg.sw.preempt_replaces)
+		drop_requests(chip);
 	for (i = 0; i < CHIP_RUNLISTS; i++) {
 		unit = &chip->units[i];
 		if (unit->tsg == tsg ||
 		    (unit->stage == CHIP_ENGINE_LOAD && unit->target_tsg == tsg)) {
 			unit->preempt_tsg = true;
+			unit->preempt_id = tsg;
 			found = unit;
 			chip_engine_preempt(chip, unit);
 		} else if (unit->target_tsg == tsg) {

@@ -12,34 +12,20 @@
  * - Work that can be cut (CILP) stops at the moment of the decision, so all of PBDMA save, GR
  *   save, GR load and PBDMA load is lost to everybody. Work that cannot runs on through the
  *   PBDMA save and to its end; only then does the engine save.
- * - A slice starts when the loads are over. It is never paused within RUN.
+ * - A slice starts when the loads are over. It is paused within RUN only for a copy engine's load.
  * - Out of work: the PBDMA is saved, the rest of the slice is dropped. The context stays on the
  *   engine until another TSG wants it or a preempt comes.
  * - Slice over with nobody else to serve: a new slice, no save, even for a disabled channel.
+ * - A fault or a trouble (fault.c, trouble.c) holds a stage at its end, until it is released.
  * - A new list: a TSG that is not served from it leaves the PBDMA. Its work on the engine is cut
  *   when another TSG wants the engine, and otherwise runs to its end: only a preempt stops it.
  */
 #include "chip_state.h"
 
-static bool is_preempting(const struct chip_unit *unit)
+bool chip_engine_preempting(const struct chip *chip, const struct chip_unit *unit)
 {
-	return unit->preempt_tsg || unit->preempt_runlist;
-}
-
-/* Book the time since the last call on what the unit was doing. Call before any change. */
-void chip_engine_account(struct chip *chip, struct chip_unit *unit)
-{
-	const u64 ns = chip->now_ns - unit->accounted_ns;
-
-	unit->accounted_ns = chip->now_ns;
-	if (unit->running) {
-		unit->totals.run_ns += ns;
-		chip->tsg_run_ns[unit->tsg] += ns;
-	} else if (unit->stage == CHIP_REST) {
-		unit->totals.idle_ns += ns;
-	} else {
-		unit->totals.switch_ns += ns;
-	}
+	return (unit->preempt_tsg || unit->preempt_runlist) &&
+	       !(chip->trouble.preempt_stuck & (1u << unit->runlist));
 }
 
 /* Work out when the unit has to be looked at next. Call after any change. */
@@ -51,53 +37,14 @@ void chip_engine_arm(struct chip *chip, struct chip_unit *unit)
 	next = min(next, unit->slice_end_ns);
 	next = min(next, unit->kernel_end_ns);
 	next = min(next, unit->userd_due_ns);
+	next = min(next, unit->timeout_ns);
 	unit->next_ns = next;
-}
-
-static void record(struct chip *chip, struct chip_unit *unit)
-{
-	const u64 from = unit->record_from_ns;
-
-	unit->record_from_ns = CHIP_NEVER;
-	if (from != CHIP_NEVER && from < chip->now_ns && chip->ops.ran)
-		chip->ops.ran(chip->ctx, unit->engine, unit->tsg, from, chip->now_ns);
-}
-
-static void kernel_start(struct chip *chip, struct chip_unit *unit)
-{
-	unit->running = true;
-	unit->kernel_from_ns = chip->now_ns;
-	unit->kernel_end_ns =
-		chip_later(chip->now_ns, chip->channels[unit->channel].work.remaining_ns);
-	if (unit->record_from_ns == CHIP_NEVER)
-		unit->record_from_ns = chip->now_ns;
-}
-
-static void kernel_end(struct chip *chip, struct chip_unit *unit)
-{
-	unit->running = false;
-	unit->kernel_end_ns = CHIP_NEVER;
-	chip_pbdma_complete(chip, unit);
-}
-
-/* Stop what runs, if it can be stopped. */
-static void cut(struct chip *chip, struct chip_unit *unit)
-{
-	struct chip_work *work = &chip->channels[unit->channel].work;
-
-	if (!unit->running || work->preemption != CHIP_CILP)
-		return;
-	work->remaining_ns -= chip->now_ns - unit->kernel_from_ns;
-	unit->running = false;
-	unit->kernel_end_ns = CHIP_NEVER;
-	record(chip, unit);
-	if (!unit->on_pbdma)
-		chip_pbdma_mark_left(chip, unit->channel);
 }
 
 static void enter_stage(struct chip *chip, struct chip_unit *unit, enum chip_stage stage, u32 ns)
 {
 	unit->stage = stage;
+	unit->held = false;
 	unit->stage_end_ns = chip_later(chip->now_ns, ns);
 }
 
@@ -118,10 +65,10 @@ static void refresh_target(struct chip *chip, struct chip_unit *unit)
 }
 
 /* From RUN off the PBDMA, towards the target if one is set. */
-static void leave(struct chip *chip, struct chip_unit *unit)
+void chip_engine_leave(struct chip *chip, struct chip_unit *unit)
 {
 	if (!unit->running)
-		record(chip, unit);
+		chip_work_record(chip, unit);
 	unit->slice_end_ns = CHIP_NEVER;
 	unit->expired = false;
 	enter_stage(chip, unit, CHIP_PBDMA_SAVE, chip->cfg.lat.pbdma_save_ns);
@@ -129,7 +76,7 @@ static void leave(struct chip *chip, struct chip_unit *unit)
 
 static void leave_out_of_work(struct chip *chip, struct chip_unit *unit)
 {
-	leave(chip, unit);
+	chip_engine_leave(chip, unit);
 	set_target(chip, unit, CHIP_NONE);
 	refresh_target(chip, unit);
 }
@@ -140,8 +87,8 @@ static void leave_cut(struct chip *chip, struct chip_unit *unit)
 {
 	if (unit->on_pbdma)
 		chip_channel_change(chip, unit->channel, CHIP_NEXT, 0);
-	cut(chip, unit);
-	leave(chip, unit);
+	chip_work_cut(chip, unit);
+	chip_engine_leave(chip, unit);
 }
 
 static void preempt_running(struct chip *chip, struct chip_unit *unit)
@@ -161,7 +108,7 @@ static u32 slot_in_visit(const struct chip *chip, const struct chip_unit *unit)
 		return 0;
 	visit = &rl->visits[unit->visit];
 	for (i = 0; i < visit->channels; i++)
-		if (rl->channels[visit->entry + 1 + i] == unit->channel)
+		if (chip_rotation_channel(rl, visit->entry + 1 + i) == unit->channel)
 			return i;
 	return 0;
 }
@@ -182,7 +129,7 @@ static void start_slice(struct chip *chip, struct chip_unit *unit, u32 visit)
 /* The slice goes on as a new one; the record gets its piece. */
 static void renew_slice(struct chip *chip, struct chip_unit *unit, u32 visit)
 {
-	record(chip, unit);
+	chip_work_record(chip, unit);
 	if (unit->running)
 		unit->record_from_ns = chip->now_ns;
 	start_slice(chip, unit, visit);
@@ -196,7 +143,7 @@ static void decide(struct chip *chip, struct chip_unit *unit)
 	unit->expired = false;
 	if (next == CHIP_NONE) {
 		if (unit->list_is_new || unit->visit == CHIP_NONE)
-			leave(chip, unit);
+			chip_engine_leave(chip, unit);
 		else
 			renew_slice(chip, unit, unit->visit);
 	} else if (chip->runlists[unit->runlist].visits[next].tsg == unit->tsg) {
@@ -207,6 +154,13 @@ static void decide(struct chip *chip, struct chip_unit *unit)
 	}
 }
 
+/* It runs, will run, or stands still with a fault: nothing is to be picked. */
+static bool is_occupied(const struct chip *chip, const struct chip_unit *unit)
+{
+	return unit->running || unit->engine_fault || chip_work_loading(unit) ||
+	       chip_fault_frozen(chip, unit);
+}
+
 static void run(struct chip *chip, struct chip_unit *unit)
 {
 	if (unit->slice_end_ns <= chip->now_ns) {
@@ -215,11 +169,11 @@ static void run(struct chip *chip, struct chip_unit *unit)
 	}
 	if (unit->expired && !chip_runlist_blocked(chip, unit))
 		decide(chip, unit);
-	if (unit->stage != CHIP_RUN || unit->running)
+	if (unit->stage != CHIP_RUN || is_occupied(chip, unit))
 		return;
 	if (chip_rotation_pick_next(chip, unit))
-		kernel_start(chip, unit);
-	else
+		chip_work_start(chip, unit);
+	else if (!chip_fault_frozen(chip, unit))
 		leave_out_of_work(chip, unit);
 }
 
@@ -242,15 +196,15 @@ static void enter_run(struct chip *chip, struct chip_unit *unit)
 		chip_pbdma_load(chip, unit, unit->channel);
 		unit->slot = slot_in_visit(chip, unit);
 	} else if (chip_rotation_pick_first(chip, unit)) {
-		kernel_start(chip, unit);
+		chip_work_start(chip, unit);
 	}
 	if (chip->runlists[unit->runlist].fetching && !chip->cfg.sw.submit_keeps_running) {
 		unit->expired = true;
 		unit->slice_end_ns = CHIP_NEVER;
 	}
-	if (is_preempting(unit))
+	if (chip_engine_preempting(chip, unit))
 		preempt_running(chip, unit);
-	else if (!unit->running)
+	else if (!is_occupied(chip, unit))
 		leave_out_of_work(chip, unit);
 }
 
@@ -267,37 +221,22 @@ static void begin_engine_save(struct chip *chip, struct chip_unit *unit)
 {
 	const struct chip_latency *lat = &chip->cfg.lat;
 
-	cut(chip, unit);
-	if (unit->running)
+	chip_ctxsw_begin(chip, unit);
+	chip_work_cut(chip, unit);
+	if (unit->running || unit->engine_fault)
 		unit->stage = CHIP_DRAIN;
 	else
 		enter_stage(chip, unit, CHIP_ENGINE_SAVE,
 			    unit->runlist ? lat->ce_save_ns : lat->gr_save_ns);
 }
 
-/* The PBDMA is empty: go on towards whoever is next, or rest. */
-static void proceed(struct chip *chip, struct chip_unit *unit)
+static void begin_engine_load(struct chip *chip, struct chip_unit *unit)
 {
 	const struct chip_latency *lat = &chip->cfg.lat;
-	const bool drop =
-		chip->cfg.sw.empty_list_drops_context && !chip->runlists[unit->runlist].visit_count;
 
-	refresh_target(chip, unit);
-	unit->stage = CHIP_REST;
-	unit->stage_end_ns = CHIP_NEVER;
-	if (unit->tsg == CHIP_NO_TSG) {
-		if (unit->target != CHIP_NONE)
-			enter_stage(chip, unit, CHIP_ENGINE_LOAD,
-				    unit->runlist ? lat->ce_load_ns : lat->gr_load_ns);
-	} else if (is_preempting(unit) || drop ||
-		   (unit->target != CHIP_NONE && unit->target_tsg != unit->tsg)) {
-		begin_engine_save(chip, unit);
-	} else if (unit->target != CHIP_NONE) {
-		if (!unit->running)
-			enter_stage(chip, unit, CHIP_PBDMA_LOAD, lat->pbdma_load_ns);
-		else if (can_rejoin(chip, unit))
-			enter_run(chip, unit);
-	}
+	chip_ctxsw_begin(chip, unit);
+	enter_stage(chip, unit, CHIP_ENGINE_LOAD,
+		    unit->runlist ? lat->ce_load_ns : lat->gr_load_ns);
 }
 
 static void tell_switch(const struct chip *chip, const struct chip_unit *unit, bool on)
@@ -306,21 +245,63 @@ static void tell_switch(const struct chip *chip, const struct chip_unit *unit, b
 		chip->ops.switched(chip->ctx, unit->engine, unit->tsg, chip->now_ns, on);
 }
 
-static void engine_saved(struct chip *chip, struct chip_unit *unit)
+/* No context is on the engine any more: requests to preempt it are done. */
+void chip_engine_drop_context(struct chip *chip, struct chip_unit *unit)
 {
-	tell_switch(chip, unit, false);
-	if (unit->preempt_tsg)
-		chip_intr_tsg_preempted(chip);
-	unit->preempt_tsg = false;
-	unit->preempt_runlist = false;
+	unit->context_lost = false;
+	if (unit->tsg != CHIP_NO_TSG)
+		tell_switch(chip, unit, false);
+	if (chip_engine_preempting(chip, unit)) {
+		if (unit->preempt_tsg)
+			chip_intr_tsg_preempted(chip);
+		unit->preempt_tsg = false;
+		unit->preempt_runlist = false;
+	}
 	unit->last_tsg = unit->tsg;
 	unit->tsg = CHIP_NO_TSG;
 	unit->visit = CHIP_NONE;
-	proceed(chip, unit);
+}
+
+/* The PBDMA is empty: go on towards whoever is next, or rest. */
+void chip_engine_proceed(struct chip *chip, struct chip_unit *unit)
+{
+	const struct chip_latency *lat = &chip->cfg.lat;
+	const bool drop =
+		chip->cfg.sw.empty_list_drops_context && !chip->runlists[unit->runlist].visit_count;
+
+	if (unit->context_lost)
+		chip_engine_drop_context(chip, unit);
+	refresh_target(chip, unit);
+	unit->stage = CHIP_REST;
+	unit->stage_end_ns = CHIP_NEVER;
+	if (unit->tsg == CHIP_NO_TSG) {
+		if (unit->target != CHIP_NONE && !unit->engine_off)
+			begin_engine_load(chip, unit);
+	} else if (chip_engine_preempting(chip, unit) || drop ||
+		   (unit->target != CHIP_NONE && unit->target_tsg != unit->tsg)) {
+		begin_engine_save(chip, unit);
+	} else if (unit->target != CHIP_NONE && !unit->engine_fault) {
+		chip_ctxsw_end(unit, CHIP_CTXSW_INFO_DROPPED);
+		if (!unit->running)
+			enter_stage(chip, unit, CHIP_PBDMA_LOAD, lat->pbdma_load_ns);
+		else if (can_rejoin(chip, unit))
+			enter_run(chip, unit);
+	}
+	if (unit->stage == CHIP_REST)
+		chip_ctxsw_end(unit, CHIP_CTXSW_INFO_DROPPED);
+}
+
+static void engine_saved(struct chip *chip, struct chip_unit *unit)
+{
+	chip_context_saved(chip, unit);
+	chip_ctxsw_end(unit, CHIP_CTXSW_INFO_ACK);
+	chip_engine_drop_context(chip, unit);
+	chip_engine_proceed(chip, unit);
 }
 
 static void engine_loaded(struct chip *chip, struct chip_unit *unit)
 {
+	chip_ctxsw_end(unit, CHIP_CTXSW_INFO_ACK);
 	unit->tsg = unit->target_tsg;
 	unit->generation = ++chip->generation;
 	unit->totals.switches++;
@@ -331,10 +312,13 @@ static void engine_loaded(struct chip *chip, struct chip_unit *unit)
 static void stage_over(struct chip *chip, struct chip_unit *unit)
 {
 	unit->stage_end_ns = CHIP_NEVER;
+	unit->held = chip_trouble_holds(chip, unit);
+	if (unit->held)
+		return;
 	switch (unit->stage) {
 	case CHIP_PBDMA_SAVE:
 		chip_pbdma_save(chip, unit);
-		proceed(chip, unit);
+		chip_engine_proceed(chip, unit);
 		break;
 	case CHIP_ENGINE_SAVE:
 		engine_saved(chip, unit);
@@ -345,8 +329,10 @@ static void stage_over(struct chip *chip, struct chip_unit *unit)
 	case CHIP_PBDMA_LOAD:
 		enter_run(chip, unit);
 		break;
-	case CHIP_REST:
 	case CHIP_RUN:
+		chip_work_loaded(chip, unit);
+		break;
+	case CHIP_REST:
 	case CHIP_DRAIN:
 		break;
 	}
@@ -357,13 +343,13 @@ void chip_engine_step(struct chip *chip, struct chip_unit *unit)
 {
 	const u64 now = chip->now_ns;
 
-	chip_engine_account(chip, unit);
+	chip_work_account(chip, unit);
 	if (unit->running && unit->kernel_end_ns <= now) {
-		kernel_end(chip, unit);
+		chip_work_over(chip, unit);
 		if (unit->stage != CHIP_RUN)
-			record(chip, unit);
+			chip_work_record(chip, unit);
 		if (unit->stage == CHIP_DRAIN || unit->stage == CHIP_REST)
-			proceed(chip, unit);
+			chip_engine_proceed(chip, unit);
 	}
 	if (chip->runlists[unit->runlist].fetch_end_ns <= now)
 		chip_runlist_finish_fetch(chip, unit->runlist);
@@ -373,6 +359,8 @@ void chip_engine_step(struct chip *chip, struct chip_unit *unit)
 		run(chip, unit);
 	if (unit->userd_due_ns <= now)
 		chip_pbdma_write_back(chip, unit);
+	if (unit->timeout_ns <= now)
+		chip_ctxsw_due(chip, unit);
 	chip_engine_arm(chip, unit);
 }
 
@@ -381,18 +369,32 @@ void chip_engine_kick(struct chip *chip, struct chip_unit *unit)
 {
 	if (chip_runlist_blocked(chip, unit))
 		return;
-	chip_engine_account(chip, unit);
+	chip_work_account(chip, unit);
 	if (unit->stage == CHIP_REST)
-		proceed(chip, unit);
+		chip_engine_proceed(chip, unit);
 	else if (unit->stage == CHIP_RUN)
 		run(chip, unit);
+	chip_engine_arm(chip, unit);
+}
+
+/* A fault or a trouble is over: what waited for that goes on. */
+void chip_engine_release(struct chip *chip, struct chip_unit *unit)
+{
+	if (unit->held) {
+		unit->held = chip_trouble_holds(chip, unit);
+		unit->stage_end_ns = unit->held ? CHIP_NEVER : chip->now_ns;
+	} else if (unit->stage == CHIP_RUN) {
+		run(chip, unit);
+	} else if (unit->stage == CHIP_REST || unit->stage == CHIP_DRAIN) {
+		chip_engine_proceed(chip, unit);
+	}
 	chip_engine_arm(chip, unit);
 }
 
 /* A submit ends the slice; the decision waits for the fetch. */
 void chip_engine_expire(struct chip *chip, struct chip_unit *unit)
 {
-	chip_engine_account(chip, unit);
+	chip_work_account(chip, unit);
 	if (unit->stage == CHIP_RUN) {
 		unit->expired = true;
 		unit->slice_end_ns = CHIP_NEVER;
@@ -430,7 +432,7 @@ void chip_engine_new_list(struct chip *chip, struct chip_unit *unit, u32 start)
 	case CHIP_REST:
 	case CHIP_DRAIN:
 		set_target(chip, unit, CHIP_NONE);
-		proceed(chip, unit);
+		chip_engine_proceed(chip, unit);
 		break;
 	case CHIP_PBDMA_SAVE:
 	case CHIP_ENGINE_SAVE:
@@ -443,12 +445,14 @@ void chip_engine_new_list(struct chip *chip, struct chip_unit *unit, u32 start)
 /* A preempt request has been noted on the unit: act on it as far as the stage allows. */
 void chip_engine_preempt(struct chip *chip, struct chip_unit *unit)
 {
-	chip_engine_account(chip, unit);
+	chip_work_account(chip, unit);
+	if (!chip_engine_preempting(chip, unit))
+		return;
 	if (unit->stage == CHIP_RUN)
 		preempt_running(chip, unit);
 	else if (unit->stage == CHIP_PBDMA_SAVE)
-		cut(chip, unit);
+		chip_work_cut(chip, unit);
 	else if (unit->stage == CHIP_REST)
-		proceed(chip, unit);
+		chip_engine_proceed(chip, unit);
 	chip_engine_arm(chip, unit);
 }

@@ -12,7 +12,9 @@
 
 static u32 intr_0(const struct chip *chip)
 {
-	return chip->intr_0 | (chip->intr_runlist ? CHIP_INTR_RUNLIST_EVENT : 0);
+	return chip->intr_0 | (chip->intr_runlist ? CHIP_INTR_RUNLIST_EVENT : 0) |
+	       (chip->intr_ctxsw ? CHIP_INTR_CTXSW_TIMEOUT : 0) |
+	       (chip_fault_pbdma_mask(chip) ? CHIP_INTR_PBDMA_ANY : 0);
 }
 
 static bool is_runlist_idle_reg(u32 offset)
@@ -51,7 +53,8 @@ u32 chip_intr_read(struct chip *chip, u32 offset)
 {
 	switch (offset) {
 	case CHIP_PMC_INTR:
-		return intr_0(chip) & chip->intr_en_0 ? CHIP_PMC_INTR_PFIFO : 0;
+		return (intr_0(chip) & chip->intr_en_0 ? CHIP_PMC_INTR_PFIFO : 0) |
+		       chip_fault_engine_mask(chip);
 	case CHIP_INTR_0:
 		return intr_0(chip);
 	case CHIP_INTR_EN_0:
@@ -67,8 +70,12 @@ u32 chip_intr_read(struct chip *chip, u32 offset)
 		return chip->bind_error;
 	case CHIP_SCHED_ERROR:
 		return chip->sched_error;
+	case CHIP_INTR_PBDMA:
+		return chip_fault_pbdma_mask(chip);
 	case CHIP_INTR_RUNLIST:
 		return chip->intr_runlist;
+	case CHIP_INTR_CTXSW:
+		return chip->intr_ctxsw;
 	case CHIP_CTXSW_TIMEOUT:
 		return chip->ctxsw_timeout;
 	default:
@@ -100,8 +107,11 @@ void chip_intr_write(struct chip *chip, u32 offset, u32 value)
 	case CHIP_INTR_RUNLIST:
 		chip->intr_runlist &= ~value;
 		break;
+	case CHIP_INTR_CTXSW:
+		chip->intr_ctxsw &= ~value;
+		break;
 	case CHIP_CTXSW_TIMEOUT:
-		chip->ctxsw_timeout = value;
+		chip_ctxsw_write_timeout(chip, value);
 		break;
 	default:
 		break;

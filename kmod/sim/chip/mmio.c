@@ -40,7 +40,7 @@ static const struct {
 	{CHIP_PBDMA_STATUS_USERD, 4, CHIP_PBDMAS, chip_status_pbdma_userd},
 	{CHIP_PBDMA_STATUS_USERD_HI, 4, CHIP_PBDMAS, chip_status_pbdma_userd_hi},
 	{CHIP_PBDMA_MAP, 4, CHIP_PBDMAS, read_pbdma_map},
-	{CHIP_CTXSW_TIMEOUT_INFO, 4, CHIP_ENGINES, read_zero},
+	{CHIP_CTXSW_TIMEOUT_INFO, 4, CHIP_ENGINES, chip_ctxsw_info},
 	{CHIP_PTOP_DEVICE_INFO, 4, CHIP_PTOP_SLOTS, read_device_info},
 };
 
@@ -55,7 +55,7 @@ static u32 read_array(struct chip *chip, u32 offset)
 		if (from < arrays[i].stride * arrays[i].count && !(from & (arrays[i].stride - 1)))
 			return arrays[i].read(chip, from / arrays[i].stride);
 	}
-	return CHIP_PRI_ERROR;
+	return chip_pri_absent(chip, offset);
 }
 
 static bool is_in(u32 offset, u32 base, u32 bytes)
@@ -93,6 +93,14 @@ static u32 read_single(struct chip *chip, u32 offset)
 		return 0;
 	case CHIP_PMC_BOOT_42:
 		return CHIP_PMC_BOOT_42_ID(chip->cfg.boot0);
+	case CHIP_PMC_ENABLE:
+		return chip->pmc_enable;
+	case CHIP_PRI_ADDRESS:
+		return chip->pri_address;
+	case CHIP_PRI_DATA:
+		return chip->pri_data;
+	case CHIP_PRI_CODE:
+		return chip->pri_code;
 	case CHIP_PFIFO_CFG0:
 		return CHIP_PFIFO_CFG0_VALUE;
 	case CHIP_PFIFO_CFG1:
@@ -112,20 +120,59 @@ static u32 read_single(struct chip *chip, u32 offset)
 	}
 }
 
+static u32 pbdma_of(u32 offset)
+{
+	return (offset - CHIP_PBDMA_REGS) / CHIP_PBDMA_STRIDE;
+}
+
+static bool is_pbdma_intr(u32 reg)
+{
+	return reg == CHIP_PBDMA_INTR_0 || reg == CHIP_PBDMA_INTR_1 ||
+	       reg == CHIP_PBDMA_INTR_EN_0 || reg == CHIP_PBDMA_INTR_EN_1;
+}
+
+static u32 read_pbdma(struct chip *chip, u32 offset)
+{
+	const u32 reg = offset & (CHIP_PBDMA_STRIDE - 1);
+
+	if (is_pbdma_intr(reg))
+		return chip_fault_pbdma_read(chip, pbdma_of(offset), reg);
+	return chip_status_pbdma_reg(chip, pbdma_of(offset), reg);
+}
+
+static void write_single(struct chip *chip, u32 offset, u32 value)
+{
+	switch (offset) {
+	case CHIP_PMC_ENABLE:
+		chip_reset_write(chip, value);
+		break;
+	case CHIP_PRI_ADDRESS:
+		chip->pri_address = value;
+		break;
+	case CHIP_VIRTUAL_CHANNEL_CFG:
+		chip->virtual_channel_cfg = value;
+		break;
+	case CHIP_USERD_WRITEBACK:
+		chip->userd_writeback = value;
+		break;
+	default:
+		break;
+	}
+}
+
 u32 chip_mmio_read(struct chip *chip, u32 offset)
 {
 	const u32 channel = (offset - CHIP_PCCSR) / 8;
 
 	if (offset & 3)
-		return CHIP_PRI_ERROR;
+		return chip_pri_absent(chip, offset);
 	if (is_in(offset, CHIP_PCCSR, 8 * CHIP_CHANNELS))
 		return offset & CHIP_PCCSR_CHANNEL ? chip_channel_read(chip, (u16)channel)
 						   : chip->channels[channel].inst;
 	if (is_in(offset, CHIP_RUNLIST_REGS, 16 * CHIP_RUNLISTS))
 		return chip_runlist_read(chip, (offset - CHIP_RUNLIST_REGS) / 16, offset & 0xf);
 	if (is_in(offset, CHIP_PBDMA_REGS, CHIP_PBDMA_STRIDE * CHIP_PBDMAS))
-		return chip_status_pbdma_reg(chip, (offset - CHIP_PBDMA_REGS) / CHIP_PBDMA_STRIDE,
-					     offset & (CHIP_PBDMA_STRIDE - 1));
+		return read_pbdma(chip, offset);
 	if (is_usermode(offset))
 		return read_usermode(chip, offset & (CHIP_USERMODE_BYTES - 1));
 	if (is_control(offset))
@@ -148,16 +195,17 @@ void chip_mmio_write(struct chip *chip, u32 offset, u32 value)
 			chip_channel_write_inst(chip, (u16)channel, value);
 	} else if (is_in(offset, CHIP_RUNLIST_REGS, 16 * CHIP_RUNLISTS)) {
 		chip_runlist_write(chip, (offset - CHIP_RUNLIST_REGS) / 16, offset & 0xf, value);
+	} else if (is_in(offset, CHIP_PBDMA_REGS, CHIP_PBDMA_STRIDE * CHIP_PBDMAS)) {
+		chip_fault_pbdma_write(chip, pbdma_of(offset), offset & (CHIP_PBDMA_STRIDE - 1),
+				       value);
 	} else if (is_usermode(offset)) {
 		if ((offset & (CHIP_USERMODE_BYTES - 1)) == CHIP_USERMODE_DOORBELL)
-			chip_channel_ring(chip, value);
+			chip_doorbell_ring(chip, value);
 	} else if (is_control(offset)) {
 		chip_control_write(chip, offset, value);
 	} else if (chip_intr_owns(offset)) {
 		chip_intr_write(chip, offset, value);
-	} else if (offset == CHIP_VIRTUAL_CHANNEL_CFG) {
-		chip->virtual_channel_cfg = value;
-	} else if (offset == CHIP_USERD_WRITEBACK) {
-		chip->userd_writeback = value;
+	} else {
+		write_single(chip, offset, value);
 	}
 }

@@ -4,7 +4,8 @@
  *
  * Everything a tenant can write is read here: GPFIFO entries, kernel descriptors, GP_PUT. What
  * makes no sense or cannot be read takes cfg.lat.entry_ns like any entry and is otherwise
- * ignored, so the time a ring can occupy the model is bounded by the virtual time it takes.
+ * ignored, so the time a ring can occupy the model is bounded by the virtual time it takes. With
+ * cfg.tenant_errors it faults instead.
  */
 #include "chip_state.h"
 
@@ -32,22 +33,23 @@ static void inst_write(struct chip *chip, const struct chip_channel *channel, u3
 	chip->ops.write(chip->ctx, target, address + 4 * word, &value, sizeof(value));
 }
 
-static void read_gp_put(struct chip *chip, struct chip_channel *channel)
+static void read_gp_put(struct chip *chip, struct chip_unit *unit, struct chip_channel *channel)
 {
 	u32 gp_put;
 
 	if (chip->ops.read(chip->ctx, channel->userd_target, channel->userd + CHIP_USERD_GP_PUT,
 			   &gp_put, sizeof(gp_put)))
 		return;
-	/* outside the ring: a GPPTR error on hardware, nothing new here */
 	if (gp_put < channel->gp_entries)
 		channel->gp_put = gp_put;
+	else if (chip->cfg.tenant_errors)
+		chip_fault_pbdma(chip, unit, CHIP_PBDMA_GPPTR);
 }
 
-static int read_ramfc(struct chip *chip, struct chip_channel *channel)
+static int read_ramfc(struct chip *chip, struct chip_unit *unit, struct chip_channel *channel)
 {
 	struct ramfc_userd fc;
-	u32 gp_base[2], pdb[2];
+	u32 gp_base[2], pdb[6]; /* two words, two of no interest, the context's two */
 
 	if (inst_read(chip, channel, CHIP_RAMFC_USERD, &fc, sizeof(fc)) ||
 	    inst_read(chip, channel, CHIP_RAMFC_GP_BASE, gp_base, sizeof(gp_base)) ||
@@ -55,6 +57,8 @@ static int read_ramfc(struct chip *chip, struct chip_channel *channel)
 		return -EFAULT;
 	if (fc.signature != RAMFC_SIGNATURE && fc.signature != CHIP_PFIFO_CFG2_VALUE) {
 		chip_protocol_error(chip, "a channel's RAMFC carries no valid signature");
+		if (chip->cfg.tenant_errors)
+			chip_fault_pbdma(chip, unit, CHIP_PBDMA_SIGNATURE);
 		return -EINVAL;
 	}
 	channel->userd_target = fc.userd_lo & 3;
@@ -63,6 +67,7 @@ static int read_ramfc(struct chip *chip, struct chip_channel *channel)
 	channel->gp_entries = 1u << ((gp_base[1] >> CHIP_RAMFC_GP_LOG2_SHIFT) & 0x1f);
 	channel->gp_get = fc.gp_get & (channel->gp_entries - 1);
 	channel->pdb = (pdb[0] & 0xfffff000u) | (u64)pdb[1] << 32;
+	chip_context_read(chip, unit, channel->pdb, &pdb[CHIP_RAMIN_CONTEXT - CHIP_RAMIN_PDB]);
 	return 0;
 }
 
@@ -79,9 +84,9 @@ void chip_pbdma_load(struct chip *chip, struct chip_unit *unit, u16 id)
 	chip_channel_change(chip, id, 0, CHIP_PENDING | CHIP_NEXT | CHIP_FORCE_RELOAD);
 	channel->gp_entries = 0;
 	channel->gp_get = 0;
-	if (!read_ramfc(chip, channel)) {
+	if (!read_ramfc(chip, unit, channel)) {
 		channel->gp_put = channel->gp_get;
-		read_gp_put(chip, channel);
+		read_gp_put(chip, unit, channel);
 	} else {
 		channel->gp_put = 0;
 	}
@@ -131,31 +136,43 @@ bool chip_pbdma_has_more(const struct chip *chip, const struct chip_unit *unit)
 	       (channel->facts & CHIP_PENDING);
 }
 
-static void take_entry(struct chip *chip, struct chip_channel *channel)
+static void take_kernel(struct chip *chip, struct chip_channel *channel, u64 va)
 {
 	struct chip_work *work = &channel->work;
 	struct chip_kernel kernel;
-	u32 entry[2];
-	u64 va;
 
-	memset(work, 0, sizeof(*work));
-	work->remaining_ns = chip->cfg.lat.entry_ns;
-	work->preemption = CHIP_CILP;
-	va = channel->gp_base + (u64)CHIP_GP_ENTRY_BYTES * channel->gp_get;
-	channel->gp_get = (channel->gp_get + 1) & (channel->gp_entries - 1);
-	if (chip->ops.va_read(chip->ctx, channel->pdb, va, entry, sizeof(entry)))
+	if (chip->ops.va_read(chip->ctx, channel->pdb, va, &kernel, sizeof(kernel))) {
+		work->fails = chip->cfg.tenant_errors;
 		return;
-	if (!(entry[1] & CHIP_GP1_SYNC))
-		return;
-	va = (entry[0] & CHIP_GP0_ADDR) | (u64)(entry[1] & CHIP_GP1_ADDR) << 32;
-	if (chip->ops.va_read(chip->ctx, channel->pdb, va, &kernel, sizeof(kernel)))
-		return;
+	}
 	work->is_kernel = true;
 	work->remaining_ns = max(work->remaining_ns, kernel.duration_ns);
 	/* a type that does not exist cuts as badly as the worst that does */
-	work->preemption = kernel.preemption == CHIP_CILP ? CHIP_CILP : CHIP_WFI;
+	work->preemption = kernel.preemption <= CHIP_COPY ? (u8)kernel.preemption : CHIP_WFI;
+	work->block_ns = kernel.block_ns;
 	work->semaphore_va = kernel.semaphore_va;
 	work->payload = kernel.payload;
+}
+
+/* Return: 0, or -EFAULT: the entry lies at a page that is not there, which is a fault. */
+static int take_entry(struct chip *chip, struct chip_channel *channel)
+{
+	struct chip_work *work = &channel->work;
+	const u64 va = channel->gp_base + (u64)CHIP_GP_ENTRY_BYTES * channel->gp_get;
+	u32 entry[2];
+	int err;
+
+	memset(work, 0, sizeof(*work));
+	err = chip->ops.va_read(chip->ctx, channel->pdb, va, entry, sizeof(entry));
+	if (err && chip->cfg.tenant_errors)
+		return -EFAULT;
+	work->remaining_ns = chip->cfg.lat.entry_ns;
+	work->preemption = CHIP_CILP;
+	channel->gp_get = (channel->gp_get + 1) & (channel->gp_entries - 1);
+	if (!err && (entry[1] & CHIP_GP1_SYNC))
+		take_kernel(chip, channel,
+			    (entry[0] & CHIP_GP0_ADDR) | (u64)(entry[1] & CHIP_GP1_ADDR) << 32);
+	return 0;
 }
 
 /* Have something to run for the channel on the PBDMA. Return: whether there is. */
@@ -163,25 +180,32 @@ bool chip_pbdma_fetch(struct chip *chip, struct chip_unit *unit)
 {
 	struct chip_channel *channel = &chip->channels[unit->channel];
 
+	if (channel->pbdma_error)
+		chip_fault_pbdma(chip, unit, channel->pbdma_error);
+	if (chip_fault_frozen(chip, unit))
+		return false;
 	if (channel->work.remaining_ns)
 		return true;
 	if (channel->gp_get == channel->gp_put) {
 		if (!(channel->facts & CHIP_PENDING) && !chip->cfg.sw.gp_put_reread)
 			return false;
 		chip_channel_change(chip, unit->channel, 0, CHIP_PENDING);
-		read_gp_put(chip, channel);
+		read_gp_put(chip, unit, channel);
 		if (channel->gp_get == channel->gp_put)
 			return false;
 	}
-	take_entry(chip, channel);
+	if (take_entry(chip, channel)) {
+		chip_channel_change(chip, unit->channel, CHIP_PBDMA_FAULTED, 0);
+		return false;
+	}
 	if (unit->userd_due_ns == CHIP_NEVER && chip->cfg.lat.userd_writeback_ns &&
 	    (chip->userd_writeback & 0xff))
 		unit->userd_due_ns = chip_later(chip->now_ns, chip->cfg.lat.userd_writeback_ns);
 	return true;
 }
 
-/* The work on the engine has reached its end. */
-void chip_pbdma_complete(struct chip *chip, struct chip_unit *unit)
+/* The work on the engine has reached its end. Return: 0, or -EFAULT: it fails there. */
+int chip_pbdma_complete(struct chip *chip, struct chip_unit *unit)
 {
 	struct chip_channel *channel = &chip->channels[unit->channel];
 	const struct chip_completion completion = {
@@ -190,10 +214,18 @@ void chip_pbdma_complete(struct chip *chip, struct chip_unit *unit)
 	};
 
 	channel->work.remaining_ns = 0;
+	if (channel->work.fails)
+		return -EFAULT;
 	if (!channel->work.is_kernel)
-		return;
-	unit->totals.kernels++;
-	if (channel->work.semaphore_va)
-		chip->ops.va_write(chip->ctx, channel->pdb, channel->work.semaphore_va, &completion,
-				   sizeof(completion));
+		return 0;
+	if (channel->work.semaphore_va &&
+	    chip->ops.va_write(chip->ctx, channel->pdb, channel->work.semaphore_va, &completion,
+			       sizeof(completion)) &&
+	    chip->cfg.tenant_errors)
+		return -EFAULT;
+	if (unit->grce)
+		chip->grces[unit->grce - 1].kernels++;
+	else
+		unit->totals.kernels++;
+	return 0;
 }

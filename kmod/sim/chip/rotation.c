@@ -15,10 +15,34 @@ static const struct chip_visit *visit_of(const struct chip *chip, const struct c
 	return &chip->runlists[unit->runlist].visits[visit];
 }
 
+u16 chip_rotation_channel(const struct chip_runlist *rl, u32 entry)
+{
+	return rl->channels[entry] & (CHIP_CHANNELS - 1);
+}
+
+static u32 entry_of(const struct chip *chip, const struct chip_unit *unit, u32 slot)
+{
+	return visit_of(chip, unit, unit->visit)->entry + 1 + slot;
+}
+
 static u16 channel_of(const struct chip *chip, const struct chip_unit *unit, u32 slot)
 {
-	return chip->runlists[unit->runlist]
-		.channels[visit_of(chip, unit, unit->visit)->entry + 1 + slot];
+	return chip_rotation_channel(&chip->runlists[unit->runlist], entry_of(chip, unit, slot));
+}
+
+/* A selector beyond the PBDMAs of the runlist is taken as 0. */
+static u8 runqueue_of(const struct chip *chip, const struct chip_unit *unit, u32 slot)
+{
+	const u16 word = chip->runlists[unit->runlist].channels[entry_of(chip, unit, slot)];
+
+	return (word & CHIP_RUNQUEUE_BIT) && chip_topology_runqueues(unit) > 1;
+}
+
+/* A channel of it has a fault. */
+static bool is_held(const struct chip *chip, const struct chip_unit *unit, u16 tsg)
+{
+	return chip->runlists[unit->runlist].tsgs[tsg].faulted &&
+	       !chip->cfg.sw.fault_holds_channel_only;
 }
 
 /* The TSG that runs counts as long as its channel on the PBDMA may go on. */
@@ -35,8 +59,8 @@ bool chip_rotation_serviceable(const struct chip *chip, const struct chip_unit *
 {
 	const u16 tsg = visit_of(chip, unit, visit)->tsg;
 
-	return chip->runlists[unit->runlist].ready[tsg] ||
-	       (tsg == unit->tsg && current_goes_on(chip, unit));
+	return !is_held(chip, unit, tsg) && (chip->runlists[unit->runlist].tsgs[tsg].ready ||
+					     (tsg == unit->tsg && current_goes_on(chip, unit)));
 }
 
 /* Return: the visit whose turn it is, CHIP_NONE when no TSG has anything to do. */
@@ -77,13 +101,15 @@ static bool try_channel(struct chip *chip, struct chip_unit *unit, u32 slot)
 	const u16 id = channel_of(chip, unit, slot);
 	const struct chip_channel *channel = &chip->channels[id];
 
-	if (!chip_channel_ready(channel))
+	if (!chip_channel_ready(channel) || is_held(chip, unit, channel->tsg) ||
+	    chip_fault_frozen(chip, unit))
 		return false;
 	if (channel->runlist != unit->runlist || is_elsewhere(chip, unit, id)) {
 		chip_channel_change(chip, id, 0, CHIP_PENDING);
 		return false;
 	}
 	chip_pbdma_save(chip, unit);
+	unit->runqueue = runqueue_of(chip, unit, slot);
 	chip_pbdma_load(chip, unit, id);
 	unit->slot = slot;
 	return chip_pbdma_fetch(chip, unit);

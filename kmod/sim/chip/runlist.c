@@ -17,6 +17,7 @@ struct parse {
 	u32 entry;
 	u32 channels_missing;
 	u64 hash;
+	bool garbled;
 };
 
 u32 chip_runlist_read(struct chip *chip, u32 runlist, u32 reg)
@@ -74,7 +75,7 @@ static void record_preempted(struct chip *chip, u32 runlist)
 	const struct chip_unit *unit = &chip->units[runlist];
 
 	rl->preempted = 0;
-	if (unit->stage != CHIP_RUN)
+	if (unit->stage != CHIP_RUN || chip->cfg.sw.preempted_not_recorded)
 		return;
 	rl->preempted = unit->tsg | CHIP_SUBMIT_INFO_VALID;
 	if (unit->visit != CHIP_NONE)
@@ -87,6 +88,8 @@ void chip_runlist_start_fetch(struct chip *chip, u32 runlist)
 	struct chip_runlist *rl = &chip->runlists[runlist];
 	const struct chip_latency *lat = &chip->cfg.lat;
 
+	if (chip->trouble.fetch_stuck & (1u << runlist))
+		return;
 	rl->fetch_end_ns =
 		chip_later(chip->now_ns, lat->fetch_ns + (u64)rl->length * lat->fetch_entry_ns);
 }
@@ -97,11 +100,14 @@ static void submit(struct chip *chip, u32 runlist, u32 value)
 	struct chip_unit *unit = &chip->units[runlist];
 
 	unit->totals.submits++;
-	rl->submit = value;
-	if (rl->fetching)
+	if (rl->fetching) {
 		chip_protocol_error(chip, "submit while an earlier one is being fetched");
-	else
+		if (chip->cfg.sw.pending_submit_kept)
+			return;
+	} else {
 		record_preempted(chip, runlist);
+	}
+	rl->submit = value;
 	if (rl->owned && checks_ownership(chip) && hash_source(chip, rl) != rl->hash)
 		chip_protocol_error(chip, "the list in force was changed in memory");
 	rl->owned = false;
@@ -156,7 +162,8 @@ static int parse_entry(struct parse *p, const u32 *words)
 		if (!p->channels_missing)
 			return -EINVAL;
 		p->channels_missing--;
-		p->rl->channels[p->entry] = words[2] & CHIP_RL2_ID;
+		p->rl->channels[p->entry] = (u16)(words[2] & CHIP_RL2_ID) |
+					    (words[0] & CHIP_RL0_RUNQUEUE ? CHIP_RUNQUEUE_BIT : 0);
 		return 0;
 	}
 	if (p->channels_missing || !length || length > CHIP_RL1_LENGTH_MAX)
@@ -184,6 +191,8 @@ static int parse_source(struct chip *chip, struct parse *p)
 				   count * CHIP_RL_ENTRY_BYTES))
 			return -EFAULT;
 		p->hash = hash_words(p->hash, words, count * 4);
+		if (!p->entry && p->garbled)
+			words[0] ^= CHIP_RL0_TSG;
 		for (i = 0; i < count; i++, p->entry++)
 			if (parse_entry(p, &words[4 * i]))
 				return -EINVAL;
@@ -198,8 +207,8 @@ static void list_channels(struct chip *chip, u32 runlist)
 
 	for (v = 0; v < rl->visit_count; v++)
 		for (i = 1; i <= rl->visits[v].channels; i++)
-			chip_channel_list(chip, rl->channels[rl->visits[v].entry + i], (u8)runlist,
-					  rl->visits[v].tsg);
+			chip_channel_list(chip, chip_rotation_channel(rl, rl->visits[v].entry + i),
+					  (u8)runlist, rl->visits[v].tsg);
 }
 
 static void unlist_channels(struct chip *chip, u32 runlist)
@@ -210,7 +219,7 @@ static void unlist_channels(struct chip *chip, u32 runlist)
 
 	for (v = 0; v < rl->visit_count; v++)
 		for (i = 1; i <= rl->visits[v].channels; i++) {
-			id = rl->channels[rl->visits[v].entry + i];
+			id = chip_rotation_channel(rl, rl->visits[v].entry + i);
 			if (chip->channels[id].runlist == runlist)
 				chip_channel_unlist(chip, id);
 		}
@@ -220,7 +229,11 @@ static void unlist_channels(struct chip *chip, u32 runlist)
 static int take_list(struct chip *chip, u32 runlist, u64 *hash)
 {
 	struct chip_runlist *rl = &chip->runlists[runlist];
-	struct parse p = {.rl = rl, .hash = HASH_START};
+	struct parse p = {
+		.rl = rl,
+		.hash = HASH_START,
+		.garbled = chip->trouble.fetch_garbled & (1u << runlist),
+	};
 	int err;
 
 	unlist_channels(chip, runlist);
@@ -239,10 +252,12 @@ static int take_list(struct chip *chip, u32 runlist, u64 *hash)
 	return err;
 }
 
-static u32 visit_at_offset(const struct chip_runlist *rl)
+static u32 visit_at_offset(const struct chip *chip, const struct chip_runlist *rl)
 {
 	u32 v;
 
+	if (chip->cfg.sw.submit_offset_ignored)
+		return 0;
 	for (v = 0; v < rl->visit_count; v++)
 		if (rl->visits[v].entry >= rl->offset)
 			return v;
@@ -267,7 +282,7 @@ void chip_runlist_finish_fetch(struct chip *chip, u32 runlist)
 	} else if (chip->cfg.sw.malformed_clears_pending) {
 		rl->pending = false;
 	}
-	chip_engine_new_list(chip, &chip->units[runlist], visit_at_offset(rl));
+	chip_engine_new_list(chip, &chip->units[runlist], visit_at_offset(chip, rl));
 }
 
 /* Read the list in force again, if the chip is set to do so. Return: whether it was. */

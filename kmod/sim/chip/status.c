@@ -4,8 +4,8 @@
  * companions (hardware page 5). Reads only.
  *
  * While the engine loads, ID is the stale id of the previous context: only NEXT_ID counts there.
- * A successor that is not known yet shows as NEXT_ID 0 with a type that is not TSG. The second
- * PBDMA of the graphics runlist never shows anything.
+ * A successor that is not known yet shows as NEXT_ID 0 with a type that is not TSG. Of the two
+ * PBDMAs of the graphics runlist the one that does not hold the channel shows nothing.
  */
 #include "chip_state.h"
 
@@ -22,10 +22,45 @@ static u32 next(const struct chip_unit *unit)
 }
 
 /* The PBDMA leaves because the engine is to be taken away too. */
-static bool is_switching(const struct chip_unit *unit)
+static bool is_switching(const struct chip *chip, const struct chip_unit *unit)
 {
-	return unit->preempt_tsg || unit->preempt_runlist ||
+	return chip_engine_preempting(chip, unit) ||
 	       (unit->target_tsg != CHIP_NO_TSG && unit->target_tsg != unit->tsg);
+}
+
+/* A copy engine of the graphics runlist has the context of the graphics engine, or none. */
+static u32 grce_status(const struct chip *chip, u32 grce)
+{
+	const struct chip_unit *unit = &chip->units[0];
+	const bool mine = unit->grce == grce;
+
+	if (mine && chip_work_loading(unit))
+		return status(CHIP_STATUS_LOAD, unit->last_tsg) |
+		       (u32)unit->tsg << CHIP_STATUS_NEXT_SHIFT | CHIP_STATUS_NEXT_TSG |
+		       CHIP_STATUS_BUSY;
+	if (unit->tsg == CHIP_NO_TSG || chip->grces[grce - 1].generation != unit->generation)
+		return status(CHIP_STATUS_INVALID, unit->last_tsg);
+	if (unit->stage == CHIP_ENGINE_SAVE)
+		return status(CHIP_STATUS_SAVE, unit->tsg) | CHIP_STATUS_BUSY;
+	return status(CHIP_STATUS_VALID, unit->tsg) |
+	       (mine && unit->running ? CHIP_STATUS_BUSY : 0);
+}
+
+/* The engine stands with its context, working or not. */
+static u32 settled_status(const struct chip_unit *unit)
+{
+	const bool busy = unit->engine_fault || (unit->running && !unit->grce);
+
+	if (unit->tsg == CHIP_NO_TSG || unit->context_lost)
+		return status(CHIP_STATUS_INVALID, unit->last_tsg);
+	return status(CHIP_STATUS_VALID, unit->tsg) | (busy ? CHIP_STATUS_BUSY : 0) |
+	       (unit->engine_fault ? CHIP_STATUS_FAULTED : 0);
+}
+
+static u32 switch_status(const struct chip_unit *unit)
+{
+	return status(CHIP_STATUS_SWITCH, unit->tsg) | next(unit) | CHIP_STATUS_BUSY |
+	       (unit->engine_fault ? CHIP_STATUS_FAULTED : 0);
 }
 
 u32 chip_status_engine(struct chip *chip, u32 engine)
@@ -33,15 +68,14 @@ u32 chip_status_engine(struct chip *chip, u32 engine)
 	const struct chip_unit *unit = chip_topology_unit(chip, engine);
 
 	if (!unit)
-		return 0;
+		return engine && engine <= CHIP_GRCES ? grce_status(chip, engine) : 0;
 	switch (unit->stage) {
 	case CHIP_PBDMA_SAVE:
-		if (is_switching(unit))
-			return status(CHIP_STATUS_SWITCH, unit->tsg) | next(unit) |
-			       CHIP_STATUS_BUSY;
+		if (is_switching(chip, unit) && !unit->context_lost)
+			return switch_status(unit);
 		break;
 	case CHIP_DRAIN:
-		return status(CHIP_STATUS_SWITCH, unit->tsg) | next(unit) | CHIP_STATUS_BUSY;
+		return switch_status(unit);
 	case CHIP_ENGINE_SAVE:
 		return status(CHIP_STATUS_SAVE, unit->tsg) | CHIP_STATUS_BUSY;
 	case CHIP_ENGINE_LOAD:
@@ -51,9 +85,7 @@ u32 chip_status_engine(struct chip *chip, u32 engine)
 	case CHIP_PBDMA_LOAD:
 		break;
 	}
-	if (unit->tsg == CHIP_NO_TSG)
-		return status(CHIP_STATUS_INVALID, unit->last_tsg);
-	return status(CHIP_STATUS_VALID, unit->tsg) | (unit->running ? CHIP_STATUS_BUSY : 0);
+	return settled_status(unit);
 }
 
 static u32 inst_of(const struct chip *chip, u16 id)
@@ -79,12 +111,20 @@ u32 chip_status_engine_next_inst(struct chip *chip, u32 engine)
 	if (!unit || unit->target == CHIP_NONE)
 		return 0;
 	rl = &chip->runlists[unit->runlist];
-	return inst_of(chip, rl->channels[rl->visits[unit->target].entry + 1]);
+	return inst_of(chip, chip_rotation_channel(rl, rl->visits[unit->target].entry + 1));
+}
+
+/* The unit whose channel is on, or comes to, exactly this PBDMA. */
+static const struct chip_unit *pbdma_unit(struct chip *chip, u32 pbdma)
+{
+	const struct chip_unit *unit = chip_topology_pbdma_unit(chip, pbdma);
+
+	return unit && unit->pbdma + unit->runqueue == pbdma ? unit : NULL;
 }
 
 u32 chip_status_pbdma(struct chip *chip, u32 pbdma)
 {
-	const struct chip_unit *unit = chip_topology_pbdma_unit(chip, pbdma);
+	const struct chip_unit *unit = pbdma_unit(chip, pbdma);
 
 	if (!unit)
 		return 0;
@@ -98,6 +138,9 @@ u32 chip_status_pbdma(struct chip *chip, u32 pbdma)
 			      unit->last_tsg == CHIP_NO_TSG ? 0 : unit->last_tsg) |
 		       (u32)unit->tsg << CHIP_STATUS_NEXT_SHIFT | CHIP_STATUS_NEXT_TSG;
 	case CHIP_REST:
+		if (chip->cfg.sw.idle_pbdma_stays_valid && unit->tsg != CHIP_NO_TSG)
+			return status(CHIP_STATUS_VALID, unit->tsg);
+		break;
 	case CHIP_DRAIN:
 	case CHIP_ENGINE_SAVE:
 	case CHIP_ENGINE_LOAD:
@@ -108,14 +151,14 @@ u32 chip_status_pbdma(struct chip *chip, u32 pbdma)
 
 static const struct chip_channel *pbdma_channel(struct chip *chip, u32 pbdma)
 {
-	const struct chip_unit *unit = chip_topology_pbdma_unit(chip, pbdma);
+	const struct chip_unit *unit = pbdma_unit(chip, pbdma);
 
 	return unit && unit->on_pbdma ? &chip->channels[unit->channel] : NULL;
 }
 
 u32 chip_status_pbdma_inst(struct chip *chip, u32 pbdma)
 {
-	const struct chip_unit *unit = chip_topology_pbdma_unit(chip, pbdma);
+	const struct chip_unit *unit = pbdma_unit(chip, pbdma);
 
 	return unit && unit->on_pbdma ? inst_of(chip, unit->channel) : 0;
 }
@@ -134,10 +177,10 @@ u32 chip_status_pbdma_userd_hi(struct chip *chip, u32 pbdma)
 	return channel ? (u32)(channel->userd >> 32) : 0;
 }
 
-/* The few registers of a PBDMA that a driver may look at; no interrupt is ever pending. */
+/* The few registers of a PBDMA that a driver may look at; those of its interrupt are fault.c's. */
 u32 chip_status_pbdma_reg(struct chip *chip, u32 pbdma, u32 reg)
 {
-	const struct chip_unit *unit = chip_topology_pbdma_unit(chip, pbdma);
+	const struct chip_unit *unit = pbdma_unit(chip, pbdma);
 	const struct chip_channel *channel = pbdma_channel(chip, pbdma);
 
 	switch (reg) {
@@ -147,11 +190,8 @@ u32 chip_status_pbdma_reg(struct chip *chip, u32 pbdma, u32 reg)
 		return channel ? channel->gp_get : 0;
 	case CHIP_PBDMA_CHANNEL:
 		return unit ? unit->channel : 0;
-	case CHIP_PBDMA_INTR_0:
-	case CHIP_PBDMA_INTR_1:
-		return 0;
 	default:
-		return CHIP_PRI_ERROR;
+		return chip_pri_absent(chip, CHIP_PBDMA_REGS + CHIP_PBDMA_STRIDE * pbdma + reg);
 	}
 }
 

@@ -105,24 +105,61 @@ struct chip_unit *chip_topology_unit(struct chip *chip, u32 engine)
 	return NULL;
 }
 
+u32 chip_topology_runqueues(const struct chip_unit *unit)
+{
+	return unit->runlist ? 1 : GR_PBDMAS;
+}
+
 struct chip_unit *chip_topology_pbdma_unit(struct chip *chip, u32 pbdma)
 {
 	u32 i;
 
 	for (i = 0; i < CHIP_RUNLISTS; i++)
-		if (chip->units[i].pbdma == pbdma)
+		if (pbdma - chip->units[i].pbdma < chip_topology_runqueues(&chip->units[i]))
 			return &chip->units[i];
 	return NULL;
 }
 
-void chip_topology_init(struct chip *chip)
+/* PMC_ENABLE bits of all devices. */
+u32 chip_topology_reset_bits(void)
+{
+	u32 bits = 0, i;
+
+	for (i = 0; i < ARRAY_SIZE(devices); i++)
+		if (devices[i].reset)
+			bits |= 1u << devices[i].reset;
+	return bits;
+}
+
+static const struct device *device_of(u32 engine)
 {
 	u32 i;
 
-	for (i = 0; i < CHIP_RUNLISTS; i++) {
-		chip->units[i].runlist = (u8)i;
-		/* engines 1 and 2 are the GRCEs, fed by runlist 0 */
-		chip->units[i].engine = (u8)(i ? i + 2 : 0);
-		chip->units[i].pbdma = (u8)(i ? i + 1 : 0);
-	}
+	for (i = 0; i < ARRAY_SIZE(devices); i++)
+		if (devices[i].engine == engine && engine != NO_ENGINE)
+			return &devices[i];
+	return NULL;
+}
+
+/* PMC_ENABLE and PMC_INTR bit of one engine, 0: it is not there. */
+u32 chip_topology_reset_bit(u32 engine)
+{
+	const struct device *d = device_of(engine);
+
+	return d ? 1u << d->reset : 0;
+}
+
+u32 chip_topology_intr_bit(u32 engine)
+{
+	const struct device *d = device_of(engine);
+
+	return d ? 1u << d->intr : 0;
+}
+
+void chip_topology_init(struct chip_unit *unit, u32 runlist)
+{
+	unit->runlist = (u8)runlist;
+	/* engines 1 and 2 are the GRCEs, fed by runlist 0 */
+	unit->engine = (u8)(runlist ? runlist + CHIP_GRCES : 0);
+	unit->pbdma = (u8)(runlist ? runlist + GR_PBDMAS - 1 : 0);
 }
