@@ -15,6 +15,7 @@
 #include <map>
 
 #include "cgroup.hpp"
+#include "config_size.hpp"
 #include "file.hpp"
 #include "names.hpp"
 #include "nesting.hpp"
@@ -271,10 +272,6 @@ class Reader {
       }
       table(node, path, line, [&](const toml::table &tenant) { readTenant(name, line, tenant); });
     }
-    if (outcome_.ir.tenants.size() >= QGPU_TENANTS_MAX)
-      problem(0, "tenant",
-              std::to_string(outcome_.ir.tenants.size()) + " tenants, a card takes " +
-                  std::to_string(QGPU_TENANTS_MAX - 1));
   }
 
   void readTenant(const std::string &name, int line, const toml::table &tenant) {
@@ -452,6 +449,14 @@ class Reader {
   ConfigOutcome outcome_;
 };
 
+// Nothing of it was read.
+ConfigOutcome refusedFile(const std::string &file, std::vector<ConfigProblem> problems) {
+  ConfigOutcome outcome;
+  outcome.ir.file = file;
+  outcome.problems = std::move(problems);
+  return outcome;
+}
+
 std::string numbersText(const TenantNumbers &numbers) {
   std::string text;
   if (numbers.weight) text += " weight=" + std::to_string(numbers.weight->value);
@@ -499,31 +504,23 @@ const TenantEntry *ConfigIr::findTenant(std::string_view name) const {
 }
 
 ConfigOutcome parseConfig(std::string_view text, const std::string &file) {
-  if (const int line = lineTooDeep(text, kDotsMax)) {
-    ConfigOutcome outcome;
-    outcome.ir.file = file;
-    outcome.problems.push_back({file, line, "", "has a key of too many parts", EINVAL});
-    return outcome;
-  }
+  if (const int line = lineTooDeep(text, kDotsMax))
+    return refusedFile(file, {{file, line, "", "has a key of too many parts", EINVAL}});
   try {
     toml::table root = toml::parse(text, file);
+    if (auto problems = sizeProblems(root, file); !problems.empty())
+      return refusedFile(file, std::move(problems));
     return Reader(file).read(root);
   } catch (const toml::parse_error &error) {
-    ConfigOutcome outcome;
-    outcome.ir.file = file;
-    outcome.problems.push_back(
-        {file, lineOf(error.source()), "", std::string(error.description()), EINVAL});
-    return outcome;
+    return refusedFile(
+        file, {{file, lineOf(error.source()), "", std::string(error.description()), EINVAL}});
   }
 }
 
 ConfigOutcome loadConfig(const std::string &file) {
   auto text = readFile(file, kFileMax);
   if (text) return parseConfig(*text, file);
-  ConfigOutcome outcome;
-  outcome.ir.file = file;
-  outcome.problems.push_back({file, 0, "", text.error().sentence, text.error().err});
-  return outcome;
+  return refusedFile(file, {{file, 0, "", text.error().sentence, text.error().err}});
 }
 
 }  // namespace qgpu

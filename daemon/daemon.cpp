@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <exception>
 
+#include "config_check.hpp"
 #include "names.hpp"
 
 namespace qgpu {
@@ -56,13 +57,6 @@ std::vector<CardInfo> Daemon::inventory() const {
   return infos;
 }
 
-std::vector<ConfigProblem> Daemon::check(const ConfigIr &config, const Edits &edits) const {
-  std::vector<CardInfo> cards = inventory();
-  std::vector<CardInfo> placeholders = placeholderInventory(config);
-  cards.insert(cards.end(), placeholders.begin(), placeholders.end());
-  return compute(config, edits, cards, {}).problems;
-}
-
 void Daemon::start(ConfigIr config) {
   config_ = std::move(config);
   StateFile::Loaded loaded = state_file_.load();
@@ -98,10 +92,11 @@ void Daemon::warnOfAbsentCards() const {
 }
 
 std::vector<ConfigProblem> Daemon::reload(const ConfigOutcome &outcome) {
-  if (!outcome.problems.empty()) return outcome.problems;
   Edits edits = state_.edits;
   std::vector<std::string> dropped = dropOutdated(edits, outcome.ir);
-  if (auto problems = check(outcome.ir, edits); !problems.empty()) return problems;
+  if (auto problems = checkConfig(outcome.ir, outcome.problems, edits, inventory());
+      !problems.empty())
+    return problems;
 
   // The cards are asked before anything changes: one that refuses, refuses the file.
   ConfigIr former = std::move(config_);
@@ -323,7 +318,8 @@ Result<Daemon::Outcome> Daemon::dryRun(const Edits &edits, const std::string &on
 Result<Daemon::Outcome> Daemon::change(Edits edits, const std::string &only_card, Mode mode) {
   // What is contradictory already does not keep an edit from making it better.
   if (held_.empty())
-    if (auto problems = check(config_, edits); !problems.empty()) return errorOf(problems.front());
+    if (auto problems = checkConfig(config_, {}, edits, inventory()); !problems.empty())
+      return errorOf(problems.front());
   auto answer = dryRun(edits, only_card);
   if (mode == Mode::kDryRun || (!answer && held_.empty())) return answer;
 

@@ -100,7 +100,6 @@ class Daemon {
 
  private:
   std::vector<CardInfo> inventory() const;
-  std::vector<ConfigProblem> check(const ConfigIr &config, const Edits &edits) const;
   Result<const CardInfo *> findManaged(const std::string &selector);
   Result<Outcome> change(Edits edits, const std::string &only_card, Mode mode);
   Result<Outcome> dryRun(const Edits &edits, const std::string &only_card);

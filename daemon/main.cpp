@@ -19,6 +19,7 @@
 #include "card_set.hpp"
 #include "cgroup.hpp"
 #include "config.hpp"
+#include "config_check.hpp"
 #include "control.hpp"
 #include "daemon.hpp"
 #include "instance_lock.hpp"
@@ -145,16 +146,13 @@ void printPromises(const ConfigIr &config, const DesiredState &state) {
 }
 
 int check(const ConfigOutcome &outcome) {
-  std::vector<ConfigProblem> problems = outcome.problems;
-  if (problems.empty()) {
-    PolicyOutcome policy =
-        compute(outcome.ir, Edits{}, placeholderInventory(outcome.ir), CgroupIds{});
-    problems = policy.problems;
-    if (problems.empty()) printPromises(outcome.ir, policy.state);
-  }
+  const auto problems = checkConfig(outcome.ir, outcome.problems, Edits{}, {});
   for (const ConfigProblem &problem : problems)
     std::fprintf(stderr, "%s\n", problem.text().c_str());
-  return problems.empty() ? kExitOk : kExitConfig;
+  if (!problems.empty()) return kExitConfig;
+  const auto cards = placeholderInventory(outcome.ir);
+  printPromises(outcome.ir, compute(outcome.ir, Edits{}, cards, CgroupIds{}).state);
+  return kExitOk;
 }
 
 // One qgpud a machine: two would undo each other's plans, whatever their sockets and state files
@@ -294,14 +292,12 @@ int run(int argc, char **argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
 
-  ConfigOutcome outcome = loadConfig(file);
+  const ConfigOutcome outcome = loadConfig(file);
   if (check_only) return check(outcome);
   openLog(foreground, outcome.ir.log_level);
-  if (outcome.problems.empty())
-    outcome.problems =
-        compute(outcome.ir, Edits{}, placeholderInventory(outcome.ir), CgroupIds{}).problems;
-  for (const ConfigProblem &problem : outcome.problems) spdlog::critical("{}", problem.text());
-  if (!outcome.problems.empty()) return kExitConfig;
+  const auto problems = checkConfig(outcome.ir, outcome.problems, Edits{}, {});
+  for (const ConfigProblem &problem : problems) spdlog::critical("{}", problem.text());
+  if (!problems.empty()) return kExitConfig;
   return serve(file, outcome.ir);
 }
 

@@ -5,6 +5,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
     SOURCES
       tests/fakes/fake_kernel.cpp
       tests/unit/cgroup_test.cpp
+      tests/unit/config_check_test.cpp
       tests/unit/config_test.cpp
       tests/unit/control_test.cpp
       tests/unit/ctl_test.cpp
