@@ -266,6 +266,7 @@ Result<uint32_t> tenthsFromPercent(double percent) {
   if (!(percent >= 0 && percent <= 100)) return Error{ERANGE, "must be 0 to 100 percent", ""};
   double tenths = percent * 10;
   double whole = std::round(tenths);
+  if (whole == 0 && percent != 0) return Error{ERANGE, "is less than 0.1 percent and not 0", ""};
   if (std::abs(tenths - whole) > 1e-6) return Error{EINVAL, "must be in steps of 0.1 percent", ""};
   return static_cast<uint32_t>(whole);
 }

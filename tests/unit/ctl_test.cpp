@@ -279,6 +279,10 @@ TEST_F(Ctl, ExitCodesTellWhatWentWrong) {
   EXPECT_EQ(run({"tenant", "set", "a", "--guarantee", "90"}), kExitRefused);
   EXPECT_NE(err.find("102.5 % together"), std::string::npos) << err;
   EXPECT_EQ(run({"tenant", "set", "a", "--guarantee", "0.05"}), kExitRefused);
+  for (const char *option : {"--guarantee", "--ceiling"}) {
+    EXPECT_EQ(run({"tenant", "set", "a", option, "1e-9"}), kExitRefused);
+    EXPECT_NE(err.find("ERANGE: is less than 0.1 percent and not 0"), std::string::npos) << err;
+  }
   EXPECT_EQ(run({"policy", "9", "best-effort"}), kExitNotFound);
   EXPECT_EQ(run({"tenant", "set", "a", "--weight", "many"}), kExitUsage);
   EXPECT_EQ(run({"frobnicate"}), kExitUsage);
