@@ -11,20 +11,30 @@ namespace qgpu {
 
 namespace {
 
-// Settings on which no other one's refusal depends.
-constexpr std::string_view kAlone[] = {"weight", "ceiling",      "wake_within",
-                                       "memory", "hang_timeout", "cgroup"};
+constexpr std::string_view kSettings[] = {"cgroup", "weight",      "guarantee",    "ceiling",
+                                          "class",  "wake_within", "hang_timeout", "memory"};
+
+template <size_t N>
+bool isOneOf(std::string_view word, const std::string_view (&words)[N]) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+// Whether a setting is judged by another one too.
+bool dependsOn(std::string_view setting, std::string_view other) {
+  constexpr std::string_view kOfWait[] = {"class", "guarantee", "ceiling"};
+  if (setting == "ceiling") return other == "guarantee";
+  return setting == "wake_within" && isOneOf(other, kOfWait);
+}
 
 std::string_view lastPart(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
 // Whether what is found may only follow from what could not be read: of the same tenant the same
-// setting, one on which others depend, or an unknown one, which may be any of them misspelt.
+// setting, one that it depends on, or an unknown one, which may be any of them misspelt.
 bool mayFollow(const ConfigProblem &found, const ConfigProblem &read) {
-  const std::string_view key = found.key, what = lastPart(key), read_what = lastPart(read.key);
+  const std::string_view key = found.key, what = lastPart(key), other = lastPart(read.key);
   const std::string_view tenant = key.substr(0, key.size() - what.size());  // "tenant.a."
   if (tenant.empty() || !std::string_view(read.key).starts_with(tenant)) return false;
-  return read_what == what ||
-         std::find(std::begin(kAlone), std::end(kAlone), read_what) == std::end(kAlone);
+  return other == what || dependsOn(what, other) || !isOneOf(other, kSettings);
 }
 
 // Whether something of this [[card]] could not be read: then it is not known what holds there.
