@@ -83,7 +83,16 @@ for file in "$config" /run/d/second.toml; do
 done
 check "--check does not ask for the lock" qgpud --check -c "$config"
 check_equal "the first has its card as before" "$(generation 0)" "$before"
-check "read-only verbs work with the daemon dead" qgpuctl --socket /nowhere tenant list
+check "read-only verbs work with the daemon dead" qgpuctl tenant list --socket /nowhere
+kill -STOP "$daemon"
+in_time() {
+	local start=$SECONDS
+	qgpuctl status >/dev/null 2>/run/d/second.log && ((SECONDS - start <= 8))
+}
+check "with a stopped one they come from the kernel, in time" in_time
+check "which is said" grep -q "did not answer within 5 s: read from the kernel directly" /run/d/second.log
+kill -CONT "$daemon"
+check "it answers when it goes on" answers
 
 # ---- run ----
 check "run starts a command in the tenant's cgroup" \
