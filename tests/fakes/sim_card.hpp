@@ -320,6 +320,12 @@ inline void SimChannel::writeVa(uint64_t va, const void *data, size_t bytes) {
   std::memcpy(p, data, bytes);
 }
 
+inline void SimChannel::readVa(uint64_t va, void *data, size_t bytes) const {
+  const uint8_t *p = tsg_->at(va, bytes);
+  if (!p) throw std::out_of_range("not in the address space");
+  std::memcpy(data, p, bytes);
+}
+
 inline void SimChannel::ring() {
   chip_write32(card_->chip_, card_->now_, CHIP_USERMODE_PAGE + CHIP_USERMODE_DOORBELL,
                tsg_->runlist_ << CHIP_DOORBELL_RUNLIST_SHIFT | id_);

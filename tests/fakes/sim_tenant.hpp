@@ -80,6 +80,7 @@ class SimChannel {
   uint64_t ringVa() const { return va_; }
   void writeEntry(uint32_t index, uint32_t word0, uint32_t word1);
   void writeVa(uint64_t va, const void *data, size_t bytes);
+  void readVa(uint64_t va, void *data, size_t bytes) const;
   void setGpPut(uint32_t put) {
     put_ = put;
     publish();

@@ -2,7 +2,9 @@
 # The chip model, driven through the simulated machine of tests/fakes/sim_card.hpp.
 qgpu_add_test(chip_test
   SOURCES tests/unit/chip_channel_test.cpp
+          tests/unit/chip_context_test.cpp
           tests/unit/chip_control_test.cpp
+          tests/unit/chip_copy_test.cpp
           tests/unit/chip_ctxsw_test.cpp
           tests/unit/chip_fault_test.cpp
           tests/unit/chip_hostile_test.cpp
@@ -12,5 +14,6 @@ qgpu_add_test(chip_test
           tests/unit/chip_rotation_test.cpp
           tests/unit/chip_runlist_test.cpp
           tests/unit/chip_status_test.cpp
+          tests/unit/chip_switches_test.cpp
           tests/unit/chip_trouble_test.cpp
   LIBRARIES qgpu_chip)

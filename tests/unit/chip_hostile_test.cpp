@@ -155,9 +155,10 @@ TEST(ChipHostile, GarbageEverywhereIsSurvived) {
     const hw_mem list = card.allocate(1 << 16);
     for (int i = 0; i < 3000; i++) {
       // mostly plausible register offsets, any value; now and then the list and instance memory
-      static constexpr uint32_t kBases[] = {0x2000, 0x2600, 0x2b00, 0x3000, 0x800000, 0xbb0080};
+      static constexpr uint32_t kBases[] = {0x2000, 0x2600,   0x2b00,   0x3000,
+                                            0x1f0,  0x800000, 0xbb0080, 0x40100};
       const auto value = static_cast<uint32_t>(random());
-      card.write32(kBases[random() % 6] + 4 * (random() % 64),
+      card.write32(kBases[random() % 8] + 4 * (random() % 64),
                    random() % 3 ? value & 0xfff : value);
       switch (random() % 8) {
         case 0:

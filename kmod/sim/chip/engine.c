@@ -169,12 +169,16 @@ static void run(struct chip *chip, struct chip_unit *unit)
 	}
 	if (unit->expired && !chip_runlist_blocked(chip, unit))
 		decide(chip, unit);
-	if (unit->stage != CHIP_RUN || is_occupied(chip, unit))
+	if (unit->stage != CHIP_RUN)
 		return;
-	if (chip_rotation_pick_next(chip, unit))
-		chip_work_start(chip, unit);
-	else if (!chip_fault_frozen(chip, unit))
-		leave_out_of_work(chip, unit);
+	if (!is_occupied(chip, unit)) {
+		if (chip_rotation_pick_next(chip, unit))
+			chip_work_start(chip, unit);
+		else if (!chip_fault_frozen(chip, unit))
+			leave_out_of_work(chip, unit);
+	}
+	if (!unit->running)
+		chip_work_record(chip, unit);
 }
 
 /* The context is on the engine and the PBDMA is the target's. */
