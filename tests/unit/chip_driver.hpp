@@ -47,7 +47,9 @@ enum class Recovery { kLeft, kEngineReset, kGaveUp };
 // Stop the runlist, disable the TSG's channels, preempt whatever is there, wait for the PBDMA,
 // reset an engine that does not let go, clear the faults, let the runlist go on. The TSG's
 // channels stay disabled; it is for the caller to take it off its list.
-inline Recovery recover(SimCard &card, SimTsg &tsg, const RunlistUnits &units = kGraphicsUnits) {
+// @pass lets time pass: others may act in it.
+template <typename Pass>
+Recovery recover(SimCard &card, SimTsg &tsg, const RunlistUnits &units, Pass pass) {
   const uint32_t runlist_bit = 1u << units.runlist;
   const uint64_t deadline = card.nowNs() + kRecoveryPatienceNs;
   card.write32(CHIP_SCHED_DISABLE, card.read32(CHIP_SCHED_DISABLE) | runlist_bit);
@@ -58,9 +60,9 @@ inline Recovery recover(SimCard &card, SimTsg &tsg, const RunlistUnits &units = 
       card.write32(CHIP_SCHED_DISABLE, card.read32(CHIP_SCHED_DISABLE) & ~runlist_bit);
       return Recovery::kGaveUp;
     }
-    card.advanceBy(10'000);
+    pass(10'000);
   }
-  card.advanceBy(200'000);  // what can be saved is saved by then
+  pass(200'000);  // what can be saved is saved by then
   Recovery how = Recovery::kLeft;
   const uint32_t code = statusCode(card.engineStatus(units.engine));
   if (code != CHIP_STATUS_INVALID) {
@@ -76,6 +78,10 @@ inline Recovery recover(SimCard &card, SimTsg &tsg, const RunlistUnits &units = 
 
 inline int fail(SimCard &card, const SimChannel &channel, enum chip_fault fault) {
   return chip_fault(card.model(), card.nowNs(), channel.id(), fault);
+}
+
+inline Recovery recover(SimCard &card, SimTsg &tsg, const RunlistUnits &units = kGraphicsUnits) {
+  return recover(card, tsg, units, [&](uint64_t ns) { card.advanceBy(ns); });
 }
 
 // chip_trouble, of which only what matters has to be named.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Each point that the sources leave open, both ways: the model keeps its books and its laziness,
 // who is let run runs, and the switch does what its name says.
+#include "unit/chip_switches.hpp"
+
 #include <gtest/gtest.h>
 
 #include "fakes/seed.hpp"
@@ -11,35 +13,7 @@ namespace {
 
 constexpr uint64_t kMs = 1000000;
 
-struct Switch {
-  const char *name;
-  bool chip_switches::*member;
-};
-
-#define SWITCH(name) \
-  { #name, &chip_switches::name }
-constexpr Switch kSwitches[] = {
-    SWITCH(submit_keeps_running),
-    SWITCH(doorbell_kept_when_disabled),
-    SWITCH(enable_sets_pending),
-    SWITCH(disable_keeps_pending),
-    SWITCH(gp_put_reread),
-    SWITCH(fetch_waits_for_sched_enable),
-    SWITCH(list_reread),
-    SWITCH(malformed_clears_pending),
-    SWITCH(empty_list_drops_context),
-    SWITCH(ignore_owned_list_change),
-    SWITCH(pending_submit_kept),
-    SWITCH(submit_offset_ignored),
-    SWITCH(preempted_not_recorded),
-    SWITCH(preempt_replaces),
-    SWITCH(fault_holds_channel_only),
-    SWITCH(idle_pbdma_stays_valid),
-    SWITCH(absent_reads_zero),
-};
-static_assert(std::size(kSwitches) == sizeof(chip_switches), "a switch is missing here");
-
-class EachSwitch : public ::testing::TestWithParam<std::tuple<Switch, bool>> {
+class EachSwitch : public ::testing::TestWithParam<std::tuple<ChipSwitch, bool>> {
  protected:
   EachSwitch() { options_.config.sw.*std::get<0>(GetParam()).member = std::get<1>(GetParam()); }
   SimOptions options_;
@@ -103,11 +77,8 @@ TEST_P(EachSwitch, LetsARecoveryGiveTheRunlistBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, EachSwitch,
-                         ::testing::Combine(::testing::ValuesIn(kSwitches), ::testing::Bool()),
-                         [](const auto &info) {
-                           return std::string(std::get<0>(info.param).name) +
-                                  (std::get<1>(info.param) ? "_on" : "_off");
-                         });
+                         ::testing::Combine(::testing::ValuesIn(kChipSwitches), ::testing::Bool()),
+                         nameOfSwitch);
 
 // --- what those switches do that no other file tests ---
 

@@ -24,7 +24,29 @@ TEST_F(Tu104Submit, FlushesThenWritesLowHighAndSubmit) {
                                    {Access::Write, 0x2b38, 17}};
   EXPECT_EQ(io.writes(), wanted);
   EXPECT_EQ(io.log().front(), (Access{Access::Read, 0x2b3c, 0}));
-  EXPECT_EQ(io.log().back(), (Access{Access::Read, 0x2b3c, 0}));
+  // A fetch that nobody saw: the registers are asked whether they took it.
+  const std::vector<Access> after(io.log().end() - 3, io.log().end());
+  EXPECT_EQ(after, (std::vector<Access>{{Access::Read, 0x2b3c, 0},
+                                        {Access::Read, 0x2b38, 17},
+                                        {Access::Read, 0x2b30, 0x12345003}}));
+}
+
+TEST_F(Tu104Submit, AsksNoMoreWhenTheFetchWasSeen) {
+  io.onWrite(0x2b38, [&](u32) {
+    io.set(0x2b3c, kPending);
+    io.at(io.nowNs() + 50'000, [&] { io.set(0x2b3c, 0); });
+  });
+  ASSERT_EQ(tu104_ops.submit(&hw, 3, &mem, 17), 0);
+  EXPECT_EQ(io.reads(0x2b30) + io.reads(0x2b38), 0u);
+}
+
+TEST_F(Tu104Submit, FailsWhenTheCardDropsItsWrites) {
+  for (const u32 dropped : {0x2b00u, 0x2b08u}) {
+    io.onWrite(dropped, [&, dropped](u32) { io.set(dropped, 0x700d); });
+    EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), -EIO) << std::hex << dropped;
+    io.onWrite(dropped, [](u32) {});
+  }
+  EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), 0);
 }
 
 TEST_F(Tu104Submit, LeavesTheBaseAloneForAnEmptyImage) {
@@ -57,6 +79,18 @@ TEST_F(Tu104Submit, IsRefusedUntouchedWhileAnEarlierOneNeverEnds) {
   EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), -EBUSY);
   EXPECT_TRUE(io.writes().empty());
   EXPECT_LE(io.nowNs() - before, 101'000'000u);
+}
+
+TEST_F(Tu104Submit, TakesThePlaceOfOneThatIsMalformed) {
+  io.set(0x2b0c, kPending);
+  io.set(0x254c, 0x20);
+  io.onWrite(0x2b08, [&](u32) { io.set(0x2b0c, 0); });
+  const u64 before = io.nowNs();
+  EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), 0);
+  EXPECT_GE(io.nowNs() - before, 100'000'000u) << "it had its time";
+  io.set(0x2b0c, kPending);
+  io.set(0x254c, 0x8);
+  EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), -EBUSY) << "failed for another reason";
 }
 
 TEST_F(Tu104Submit, TimesOutWhenTheChipNeverTakesIt) {

@@ -106,6 +106,11 @@ static inline u32 tu104_put(u32 field, u32 mask)
 #define TU104_RUNLIST_SUBMIT_INFO(r) (0x002b0cu + 16u * (r)) /* RO */
 #define TU104_RUNLIST_SUBMIT_INFO_PENDING TU104_BITS(15, 15)
 
+/* Why scheduling of a runlist failed last; dev_fifo.ref.txt, NV_PFIFO_INTR_SCHED_ERROR. */
+#define TU104_SCHED_ERROR 0x00254cu /* RO */
+#define TU104_SCHED_ERROR_CODE TU104_BITS(7, 0)
+#define TU104_SCHED_ERROR_CODE_BAD_TSG 0x20
+
 /* ---- NV_PFIFO: preemption; dev_fifo.ref.txt, NV_PFIFO_PREEMPT ---- */
 
 #define TU104_PREEMPT 0x002634u /* RW; one register for all runlists; the write is the request */

@@ -10,7 +10,19 @@
 #define POLL_FIRST_NS 2000ULL
 #define POLL_MOST_NS 200000ULL
 
-static int wait_not_pending(struct hw *hw, u32 runlist, int late)
+/*
+ * A list that makes no sense stays pending for good; the next that does takes its place. Ours make
+ * sense, but memory can fail, and a second submitter can pair our base with its own length.
+ */
+static bool is_malformed(struct hw *hw)
+{
+	u32 code;
+
+	return !tu104_read(hw, TU104_SCHED_ERROR, &code) &&
+	       tu104_get(code, TU104_SCHED_ERROR_CODE) == TU104_SCHED_ERROR_CODE_BAD_TSG;
+}
+
+static int wait_not_pending(struct hw *hw, u32 runlist, int late, bool *was_pending)
 {
 	u64 deadline_ns = hw_now_ns(&hw->io) + FETCH_DEADLINE_NS;
 	u64 step_ns = POLL_FIRST_NS;
@@ -18,6 +30,7 @@ static int wait_not_pending(struct hw *hw, u32 runlist, int late)
 	u32 info;
 	int err;
 
+	*was_pending = false;
 	/*
 	 * TIMEOUT: 100 ms, because a fetch takes tens of us (nvgpu polls from 10 us on and gives
 	 * up after 3 s) and the caller holds the card's lock, for which that is the bound.
@@ -28,6 +41,7 @@ static int wait_not_pending(struct hw *hw, u32 runlist, int late)
 			return err;
 		if (!(info & TU104_RUNLIST_SUBMIT_INFO_PENDING))
 			return 0;
+		*was_pending = true;
 		if (expired)
 			return late;
 		hw_wait_ns(&hw->io, step_ns);
@@ -36,8 +50,20 @@ static int wait_not_pending(struct hw *hw, u32 runlist, int late)
 	}
 }
 
+/* Did the registers take what was written? Without permission the card drops it in silence. */
+static int check_written(struct hw *hw, u32 runlist, u32 base_lo, u32 submit)
+{
+	if (hw_read(&hw->io, TU104_RUNLIST_SUBMIT(runlist)) != submit)
+		return tu104_odd(hw);
+	if (submit && hw_read(&hw->io, TU104_RUNLIST_BASE_LO(runlist)) != base_lo)
+		return tu104_odd(hw);
+	return 0;
+}
+
 int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries)
 {
+	u32 base_lo, submit;
+	bool was_pending;
 	int err;
 
 	if (runlist >= TU104_RUNLISTS || entries > TU104_RUNLIST_SUBMIT_LENGTH ||
@@ -45,21 +71,25 @@ int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entri
 	    mem->bus_addr >> 40)
 		return -EINVAL;
 
-	err = wait_not_pending(hw, runlist, -EBUSY);
-	if (err)
+	err = wait_not_pending(hw, runlist, -EBUSY, &was_pending);
+	if (err && !(err == -EBUSY && is_malformed(hw)))
 		return err;
 
+	base_lo = ((u32)mem->bus_addr & TU104_RUNLIST_BASE_LO_PTR_LO) |
+		  tu104_put(mem->target, TU104_RUNLIST_BASE_LO_TARGET);
+	submit = tu104_put(entries, TU104_RUNLIST_SUBMIT_LENGTH);
 	/* An empty list has no address; nvgpu leaves the base alone, so that is what is known to
 	 * work. */
 	if (entries) {
 		hw->io.ops->flush(hw->io.ctx, mem);
-		hw_write(&hw->io, TU104_RUNLIST_BASE_LO(runlist),
-			 ((u32)mem->bus_addr & TU104_RUNLIST_BASE_LO_PTR_LO) |
-				 tu104_put(mem->target, TU104_RUNLIST_BASE_LO_TARGET));
+		hw_write(&hw->io, TU104_RUNLIST_BASE_LO(runlist), base_lo);
 		hw_write(&hw->io, TU104_RUNLIST_BASE_HI(runlist),
 			 tu104_put((u32)(mem->bus_addr >> 32), TU104_RUNLIST_BASE_HI_PTR_HI));
 	}
-	hw_write(&hw->io, TU104_RUNLIST_SUBMIT(runlist),
-		 tu104_put(entries, TU104_RUNLIST_SUBMIT_LENGTH));
-	return wait_not_pending(hw, runlist, -ETIMEDOUT);
+	hw_write(&hw->io, TU104_RUNLIST_SUBMIT(runlist), submit);
+	err = wait_not_pending(hw, runlist, -ETIMEDOUT, &was_pending);
+	/* A fetch takes longer than a look: what never was pending may never have been heard. */
+	if (!err && !was_pending)
+		err = check_written(hw, runlist, base_lo, submit);
+	return err;
 }

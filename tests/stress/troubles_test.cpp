@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// troubles_test.cpp - one trouble of the chip at a time, for two seconds, under a scheduler whose
+// driver goes on changing its list: what is reported, that every turn ends at its deadline, and
+// that all is as promised when it is over.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "scenario/verdict.hpp"
+#include "unit/chip_driver.hpp"
+
+namespace qgpu::stress {
+namespace {
+
+using namespace scenario;
+using fakes::Trouble;
+
+// A submit waits 100 ms before and 100 ms after; preempts and edges are within microseconds.
+constexpr uint64_t kTurnNs = 250 * kMilli;
+
+struct Row {
+  const char *name;
+  Trouble trouble;
+  std::set<int> errors;  // all of them are seen, and no others
+};
+
+void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
+
+class OneTrouble : public ::testing::TestWithParam<Row> {
+ protected:
+  // Two that share by weight, one with a limit, and a TSG of the kernel's that is nobody's.
+  OneTrouble()
+      : a_(world_.addTenant({.weight = 300})),
+        b_(world_.addTenant({.weight = 100})),
+        fixed_(world_.addTenant(fixedAt(200'000))) {
+    a_.saturate({.duration_ns = kMilli}, 2);
+    b_.saturate({.duration_ns = kMilli}, 2);
+    fixed_.saturate({.duration_ns = 2 * kMilli}, 2);
+    addNobody();
+    world_.start();
+    world_.runFor(kSecond);
+  }
+
+  void addNobody() {
+    nobody_.sim = &world_.card().createTsg();
+    nobody_.channels.push_back(nobody_.sim->channel().hwChannel());
+    nobody_.turn.serial = ~0ull;
+    nobody_.turn.tsg_id = nobody_.sim->id();
+    nobody_.turn.driver_slice_ns = 1'048'576;
+    nobody_.turn.channel_count = 1;
+    nobody_.turn.channels = nobody_.channels.data();
+    nobody_.turn.listed = true;
+    nobody_.turn.nobody = true;
+    ASSERT_EQ(turn_tsg_add(world_.scheduler(), &nobody_.turn, nullptr), 0);
+    nobody_.sim->channel().syncLaunch({.duration_ns = 20 * kMicro}, 50 * kMilli);
+  }
+  void note(int error) {
+    if (error) errors_.insert(error);
+  }
+  void live(uint64_t ns) {
+    const uint64_t end = world_.nowNs() + ns;
+    while (world_.nowNs() < end) {
+      uint64_t before = world_.nowNs();
+      world_.changeList();
+      note(world_.lastError());
+      EXPECT_LE(world_.nowNs() - before, kTurnNs);
+      before = world_.nowNs();
+      world_.runFor(20 * kMilli);
+      EXPECT_LE(world_.nowNs() - before, kTurnNs);
+      note(world_.lastError());
+    }
+  }
+  // Whose work went on while nobody else's could be put in its place makes up for that: of a fifth
+  // that takes five times as long.
+  void settle() {
+    fakes::setTrouble(world_.card());
+    world_.changeList();
+    world_.runFor(12 * kSecond);
+  }
+  void expectAsPromised() {
+    const uint64_t from = world_.nowNs(), served = nobody_.sim->channel().completed();
+    world_.runFor(4 * kSecond);
+    EXPECT_EQ(world_.lastError(), 0);
+    const Verdict verdict(world_, from, world_.nowNs());
+    EXPECT_NEAR(verdict.wallPercent(fixed_.index), 20, 0.5);
+    const double rest = verdict.percent(a_.index) + verdict.percent(b_.index);
+    EXPECT_NEAR(verdict.percent(a_.index) / rest, 0.75, 0.01);
+    EXPECT_GT(nobody_.sim->channel().completed() - served, 40u) << "the unknown channel starves";
+  }
+
+  World world_;
+  WorldTenant &a_, &b_, &fixed_;
+  WorldTsg nobody_;
+  std::set<int> errors_;
+};
+
+TEST_P(OneTrouble, IsReportedBoundedAndForgotten) {
+  const Row &row = GetParam();
+  fakes::setTrouble(world_.card(), row.trouble);
+  const uint64_t from = world_.nowNs(), ran = world_.chipRunNs(fixed_);
+  live(2 * kSecond);
+  EXPECT_EQ(errors_, row.errors);
+  const double wall = static_cast<double>(world_.nowNs() - from);
+  if (row.errors.empty()) {
+    EXPECT_LE(static_cast<double>(world_.chipRunNs(fixed_) - ran), 0.2 * wall + 15e6)
+        << "a limit that nobody was told of fails open";
+  }
+  settle();
+  expectAsPromised();
+}
+
+const chip_refusal kRunlistsRefuse = {0x2b00, 0xb0, false}, kHostRefuses = {0x2000, 0x2000, false},
+                   kWritesRefused = {0x2000, 0x2000, true};
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, OneTrouble,
+    ::testing::Values(Row{"PreemptNeverCompletes", {.preempt_stuck = 1}, {}},
+                      Row{"PbdmaStuck", {.pbdma_stuck = 1}, {}},
+                      Row{"SaveStuck", {.save_stuck = 1}, {}},
+                      Row{"LoadStuck", {.load_stuck = 1}, {}},
+                      Row{"FetchStuck", {.fetch_stuck = 1}, {-ETIMEDOUT, -EBUSY}},
+                      Row{"FetchGarbled", {.fetch_garbled = 1}, {-ETIMEDOUT}},
+                      Row{"DoorbellsLate", {.doorbell_late_ns = 3'000'000}, {}},
+                      Row{"RunlistsRefuse", {.refused = {kRunlistsRefuse}}, {-EIO}},
+                      Row{"HostRefuses", {.refused = {kHostRefuses}}, {-EIO}},
+                      Row{"WritesRefused", {.refused = {kWritesRefused}}, {-EIO}}),
+    [](const auto &info) { return info.param.name; });
+
+}  // namespace
+}  // namespace qgpu::stress
