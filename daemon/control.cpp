@@ -137,7 +137,13 @@ bool ControlServer::makeRoom(const std::function<bool(const Peer &peer)> &may_go
 void ControlServer::accept() {
   for (int i = 0; i < kAcceptsPerWake; ++i) {
     int fd = accept4(listen_fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
+    if (fd < 0) {
+      // Who waits to be accepted would wake the loop for ever.
+      if (errno != EMFILE && errno != ENFILE) return;
+      listen_at_ns_ = clock_.nowNs() + kSecondNs;
+      loop_.change(listen_fd_.get(), 0);
+      return;
+    }
     ucred credentials{};
     socklen_t size = sizeof(credentials);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
@@ -323,6 +329,10 @@ void ControlServer::publish(const std::string &line) {
 
 void ControlServer::tick() {
   uint64_t now_ns = clock_.nowNs();
+  if (listen_at_ns_ && now_ns >= listen_at_ns_) {
+    listen_at_ns_ = 0;
+    loop_.change(listen_fd_.get(), EPOLLIN);
+  }
   std::vector<int> late, resumed;
   for (auto &[fd, connection] : connections_) {
     bool waits = !connection->out.empty() || (!connection->in.empty() && !connection->throttled);
@@ -338,7 +348,7 @@ void ControlServer::tick() {
 }
 
 uint64_t ControlServer::deadlineNs() const {
-  uint64_t at_ns = UINT64_MAX;
+  uint64_t at_ns = listen_at_ns_ ? listen_at_ns_ : UINT64_MAX;
   for (const auto &[fd, connection] : connections_) {
     if (connection->throttled) at_ns = std::min(at_ns, connection->tokens_at_ns + kSecondNs);
     if (!connection->in.empty() || !connection->out.empty())

@@ -98,8 +98,9 @@ class ControlServer {
   ControlLimits limits_;
   std::optional<InstanceLock> lock_;
   UniqueFd listen_fd_;
-  SocketFile file_;         // goes before the socket
-  size_t reply_bytes_ = 0;  // of all connections
+  SocketFile file_;            // goes before the socket
+  uint64_t listen_at_ns_ = 0;  // again, after descriptors ran out; 0 = it listens
+  size_t reply_bytes_ = 0;     // of all connections
   std::map<int, std::unique_ptr<Connection>> connections_;
 };
 

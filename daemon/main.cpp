@@ -5,6 +5,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/sinks/systemd_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
@@ -193,6 +194,15 @@ RmCard::Places rmPlaces() {
   return places;
 }
 
+// Each process of a tenant under method rm is held by a descriptor, and how many there are is not
+// ours to say.
+void raiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 65'536));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int serve(const std::string &file, const ConfigIr &config) {
   makeStateFolder(config.state);
   const auto lock = lockMachine(config.state);
@@ -200,6 +210,7 @@ int serve(const std::string &file, const ConfigIr &config) {
     spdlog::critical("{}", lock.error().text());
     return lock.error().err == EBUSY ? kExitRunning : kExitFailed;
   }
+  raiseDescriptorLimit();
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);

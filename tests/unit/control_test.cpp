@@ -3,6 +3,7 @@
 #include "control.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -52,6 +53,17 @@ class Control : public ::testing::Test {
     server->adopt(pair[0], {uid, 1});
     clients.push_back(pair[1]);
     return pair[1];
+  }
+
+  // The same over the file system.
+  int connectTo(const std::string &path) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+    clients.push_back(fd);
+    return fd;
   }
 
   ~Control() override {
@@ -358,15 +370,10 @@ TEST_F(Control, SocketIsForRootAndItsGroupAndAStaleOneIsReplaced) {
     return ControlServer::Answer{R"({"ok":true})", false};
   });
   ASSERT_TRUE(third.listen(path, ""));
-  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  ASSERT_EQ(::connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+  const int fd = connectTo(path);
   (void)!send(fd, "{}\n", 3, 0);
   turn();
   EXPECT_EQ(read(fd), "{\"ok\":true}\n");
-  close(fd);
 }
 
 // Its lock was removed under it: the socket that it finds at its end is another's.
@@ -381,6 +388,31 @@ TEST_F(Control, ASocketThatAnotherHasTakenIsLeft) {
   ASSERT_TRUE(other.listen(path, ""));
   server.reset();
   EXPECT_EQ(access(path.c_str(), F_OK), 0);
+}
+
+// Tenants' processes may take them all: whoever connects then waits, and the loop does not spin.
+TEST_F(Control, WithoutDescriptorsItWaitsForSome) {
+  fakes::TempFolder folder;
+  const std::string path = folder / "qgpud.sock";
+  open();
+  ASSERT_TRUE(server->listen(path, ""));
+  const int fd = connectTo(path);
+  rlimit former{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &former), 0);
+  const int next = dup(fd);
+  close(next);
+  const rlimit none{static_cast<rlim_t>(next), former.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  turn();
+  EXPECT_EQ(server->connections(), 0u);
+  EXPECT_EQ(server->deadlineNs(), clock.now_ns + kSecondNs);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &former), 0);
+  turn();
+  EXPECT_EQ(server->connections(), 0u);  // it does not look before its time
+  clock.advance(kSecondNs);
+  server->tick();
+  write(fd, "{}\n");
+  EXPECT_EQ(read(fd), "{\"ok\":true}\n");
 }
 
 }  // namespace
