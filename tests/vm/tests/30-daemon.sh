@@ -36,7 +36,8 @@ daemon_kill() {
 	kill "-$1" "$daemon"
 	wait "$daemon" 2>/dev/null || true
 }
-answers() { qgpuctl status --json >/run/d/status; }
+# It does itself: of a dead one the kernel would tell.
+answers() { qgpuctl status --json >/run/d/status && grep -q '"source": *"qgpud"' /run/d/status; }
 # What the module says, not the daemon.
 generation() { qgpunl cards | awk -v card="$1" '$1 == card { print $4 }'; }
 policy() { qgpunl cards | awk '$1 == 0 { print $3 }'; }
