@@ -2,9 +2,9 @@
 #include "config_check.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 
-#include "config_size.hpp"
 #include "policy.hpp"
 
 namespace qgpu {

@@ -11,6 +11,8 @@
 
 namespace qgpu {
 
+constexpr size_t kConfigProblemsMax = 100;  // that are told one by one
+
 // By line. Checked for the cards of the inventory and for those that the file names. What may only
 // follow from a setting that could not be read is left out.
 std::vector<ConfigProblem> checkConfig(const ConfigIr &config,

@@ -14,7 +14,6 @@ namespace qgpu {
 
 constexpr size_t kConfigCardsMax = 64;      // [[card]], and cards with settings of their own
 constexpr size_t kConfigCgroupsMax = 4096;  // paths and patterns of all tenants together
-constexpr size_t kConfigProblemsMax = 100;  // that are told one by one
 
 // One for each limit that is passed, with the line where it is.
 std::vector<ConfigProblem> sizeProblems(const toml::table &root, const std::string &file);

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "config_size.hpp"
-
 namespace qgpu {
 namespace {
 
