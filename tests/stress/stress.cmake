@@ -2,6 +2,7 @@
 # Random operations on a scheduler whose chip has faults.
 qgpu_add_test(stress_test
   SOURCES tests/stress/faults_test.cpp
+          tests/stress/storm_test.cpp
           tests/stress/switches_test.cpp
           tests/stress/troubles_test.cpp
   LIBRARIES qgpu_core qgpu_hw qgpu_chip)

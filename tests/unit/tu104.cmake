@@ -9,4 +9,5 @@ qgpu_add_test(tu104_test
   LIBRARIES qgpu_hw)
 qgpu_add_test(tu104_chip_test
   SOURCES tests/unit/tu104_chip_test.cpp
+          tests/unit/tu104_trouble_test.cpp
   LIBRARIES qgpu_hw qgpu_chip)

@@ -91,6 +91,9 @@ TEST_F(Tu104Submit, TakesThePlaceOfOneThatIsMalformed) {
   io.set(0x2b0c, kPending);
   io.set(0x254c, 0x8);
   EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), -EBUSY) << "failed for another reason";
+  io.set(0x254c, 0x20);
+  io.set(0x263c, 1u << 2);
+  EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), -EBUSY) << "it is still being fetched";
 }
 
 TEST_F(Tu104Submit, TimesOutWhenTheChipNeverTakesIt) {

@@ -110,6 +110,9 @@ static inline u32 tu104_put(u32 field, u32 mask)
 #define TU104_SCHED_ERROR 0x00254cu /* RO */
 #define TU104_SCHED_ERROR_CODE TU104_BITS(7, 0)
 #define TU104_SCHED_ERROR_CODE_BAD_TSG 0x20
+/* What scheduling is busy with, on any runlist; dev_fifo.ref.txt, NV_PFIFO_SCHED_STATUS. */
+#define TU104_SCHED_STATUS 0x00263cu /* RO */
+#define TU104_SCHED_STATUS_RUNLIST_FETCH TU104_BITS(2, 2)
 
 /* ---- NV_PFIFO: preemption; dev_fifo.ref.txt, NV_PFIFO_PREEMPT ---- */
 

@@ -16,10 +16,13 @@
  */
 static bool is_malformed(struct hw *hw)
 {
-	u32 code;
+	u32 code, status;
 
+	/* The code stays after its list is gone; a fetch that is under way may still be ours. */
 	return !tu104_read(hw, TU104_SCHED_ERROR, &code) &&
-	       tu104_get(code, TU104_SCHED_ERROR_CODE) == TU104_SCHED_ERROR_CODE_BAD_TSG;
+	       tu104_get(code, TU104_SCHED_ERROR_CODE) == TU104_SCHED_ERROR_CODE_BAD_TSG &&
+	       !tu104_read(hw, TU104_SCHED_STATUS, &status) &&
+	       !(status & TU104_SCHED_STATUS_RUNLIST_FETCH);
 }
 
 static int wait_not_pending(struct hw *hw, u32 runlist, int late, bool *was_pending)
