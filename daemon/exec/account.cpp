@@ -8,6 +8,10 @@ namespace {
 
 // The trace has every edge, so nothing changes between two of these.
 constexpr uint64_t kLookNs = 5'000'000;
+// Who was off the engine for so long had time to pile up work.
+constexpr uint64_t kLongOffNs = 4'000'000;
+// A slice and a quarter and so much more is not the hardware's way of cutting.
+constexpr uint64_t kOverlongNs = 1'000'000;
 // Slices are exact to this part.
 constexpr uint64_t kSlicePart = 32;
 // Beyond a round of the others, before one that did not run in it is taken to have no work.
@@ -117,6 +121,14 @@ void Account::noteEarly(Visitor &visitor) {
   const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
   visitor.early = visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns &&
                   visitor.disturbed_ns < visitor.last_start_ns;
+  if (visitor.slice_ns && length > visitor.slice_ns + visitor.slice_ns / 4 + kOverlongNs &&
+      visitor.disturbed_ns < visitor.last_start_ns)
+    visitor.overlong_at_ns = visitor.last_end_ns;
+  if (visitor.early && visitor.off_ns >= kLongOffNs) {
+    const uint64_t cost_ns = params_.restore_tail_ns + params_.save_ns;
+    visitor.long_visit_ns = std::max(length, cost_ns + 1) - cost_ns;
+    visitor.long_visit_at_ns = visitor.last_end_ns;
+  }
   if (!visitor.early || visitor.belief == Belief::kSyncs) return;
   if (visitor.tsg && visitor.tsg->tenant) core_work(&core_, visitor.tsg, core_.looked_ns, false);
 }
@@ -165,6 +177,7 @@ void Account::start(const Switch &record) {
   start_ns_ = record.time_ns;
   if (Visitor *visitor = current()) {
     visitor->visits++;
+    visitor->off_ns = record.time_ns - std::min(record.time_ns, visitor->last_end_ns);
     visitor->last_start_ns = record.time_ns;
   } else {
     noteStranger(pid_, record.time_ns);

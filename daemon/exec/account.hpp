@@ -20,6 +20,7 @@
 #include <map>
 #include <span>
 
+#include "answers.hpp"
 #include "card_params.hpp"
 #include "trace.hpp"
 
@@ -29,18 +30,16 @@ extern "C" {
 
 namespace qgpu::exec {
 
-// What is thought of one that ends its visits early.
-enum class Belief {
-  kPaced,  // it has nothing to do for a while
-  kSyncs,  // it is back at once
-};
-
 // A TSG as the account knows it. Times are the card's.
 struct Visitor {
   core_tsg *tsg = nullptr;
   uint64_t visits = 0;
   uint64_t last_start_ns = 0, last_end_ns = 0;
-  bool early = false;  // its last visit ended before its slice
+  uint64_t off_ns = 0;  // before its last START
+  bool early = false;   // its last visit ended before its slice
+  // What its last visit computed that ended early and began after it had been off for long; when.
+  uint64_t long_visit_ns = 0, long_visit_at_ns = 0;
+  uint64_t overlong_at_ns = 0;  // when a visit last went on well beyond its slice
   Belief belief = Belief::kPaced;
   // Set by who drives this, after every change:
   bool open = true;           // it may run

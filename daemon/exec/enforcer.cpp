@@ -143,15 +143,15 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   }
 }
 
-void Enforcer::apply(uint64_t now_ns) {
+void Enforcer::apply(uint64_t now_ns, bool leave_open) {
   chooseMembers();
   std::vector<ManagedTsg *> opening, closing;
   for (const auto &tsg : roster_.tsgs()) {
-    const bool close = shouldBeClosed(*tsg);
+    const bool close = shouldBeClosed(*tsg) || now_ns < tsg->hold_until_ns;
     const bool held_long = close && tsg->gated && now_ns > tsg->gated_ns + kHoldMaxNs;
     if (held_long) writeSlice(*tsg, kBreathUs, now_ns);
     if (tsg->gated && (!close || held_long)) opening.push_back(tsg.get());
-    if (!tsg->gated && close) closing.push_back(tsg.get());
+    if (!tsg->gated && close && !leave_open) closing.push_back(tsg.get());
   }
   open(opening, now_ns);
   for (const auto &tsg : roster_.tsgs()) {
@@ -163,10 +163,12 @@ void Enforcer::apply(uint64_t now_ns) {
   core_taken(&core_, now_ns, nullptr, 0);
 }
 
-std::vector<ManagedTsg *> Enforcer::holdOthers(const ManagedTsg &one, uint64_t now_ns) {
+std::vector<ManagedTsg *> Enforcer::holdOthers(std::initializer_list<const ManagedTsg *> but,
+                                               uint64_t now_ns) {
   std::vector<ManagedTsg *> others, held;
   for (const auto &tsg : roster_.tsgs())
-    if (tsg.get() != &one && tsg->tenant && !tsg->gated) others.push_back(tsg.get());
+    if (std::find(but.begin(), but.end(), tsg.get()) == but.end() && tsg->tenant && !tsg->gated)
+      others.push_back(tsg.get());
   close(others, now_ns);
   for (ManagedTsg *tsg : others)
     if (tsg->gated) held.push_back(tsg);

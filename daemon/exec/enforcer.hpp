@@ -27,9 +27,11 @@ class Enforcer {
   Enforcer(core &core, Roster &roster, Controls &controls, const CardParams &params,
            std::string gates_path, Report report);
 
-  void apply(uint64_t now_ns);
-  // Stops all others for a moment; letGo() what it returns.
-  std::vector<ManagedTsg *> holdOthers(const ManagedTsg &one, uint64_t now_ns);
+  // With `leave_open` nobody is stopped yet.
+  void apply(uint64_t now_ns, bool leave_open = false);
+  // Stops all but these for a moment; letGo() what it returns.
+  std::vector<ManagedTsg *> holdOthers(std::initializer_list<const ManagedTsg *> but,
+                                       uint64_t now_ns);
   void letGo(const std::vector<ManagedTsg *> &held, uint64_t now_ns) { open(held, now_ns); }
   // Returns the processes some of whose objects are gone.
   std::vector<ProcessId> readBack(uint64_t now_ns);

@@ -87,16 +87,26 @@ class Executor {
   void forgiveStall();
   void infer(uint64_t now_ns);
   void tellAccount();
+  void enforce(uint64_t now_ns);
+  Visitor *visitorOf(const ManagedTsg &tsg);
   bool inOwnWindow(const ManagedTsg &tsg) const;
   bool preempt(ManagedTsg &tsg, uint64_t now_ns);
   bool readTrace(uint64_t now_ns);
-  void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work);
-  void askAlone(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns);
+  void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times = 1);
+  void noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns);
+  void forgivePaced();
+  std::optional<uint64_t> nextVisitNs(const ManagedTsg &tsg, ManagedTsg &other);
+  void askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, uint64_t now_ns);
+  ManagedTsg *dueAtItsWindow(uint64_t now_ns);
+  void askAtItsWindow(ManagedTsg &tsg);
+  bool dueInOwnWindow(ManagedTsg &tsg, const Visitor &visitor, uint64_t now_ns);
+  uint64_t askGapNs(const ManagedTsg &tsg);
   void probeHolder(uint64_t now_ns);
-  uint64_t askFromNs(const ManagedTsg &tsg) const;
+  uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
   void probeEarly(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);
   void fitCycle();
+  uint64_t tenureNs() const;
   uint64_t nextNs(uint64_t now_ns);
   ManagedTsg *byPid(uint32_t pid);
   uint32_t awake() const;
@@ -123,7 +133,9 @@ class Executor {
   uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
   uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
-  uint64_t probed_window_ns_ = 0;
+  // Of the own window in which the holder is asked: its beginning, when next, how often still.
+  uint64_t asked_window_ns_ = 0, ask_window_at_ns_ = 0;
+  unsigned asks_left_ = 0;
   uint64_t turn_ns_ = 0;             // when the last turn began
   uint64_t charged_ns_ = 0;          // up to when it charged
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the executor does by itself, turn by turn: looks for objects, reads the trace, finds out who
-// has work, lets the core decide, has that enforced.
-//
-// Who has work the account says by the trace. Where the trace is silent a preemption makes it
-// speak: with work there is an END and a START, without there is none, and nothing is lost.
+// has work (executor_probe.cpp), lets the core decide, has that enforced.
 #include <linux/qgpu.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "executor.hpp"
 
@@ -20,31 +16,15 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs = 20'000;
 // Of a window that follows others.
 constexpr uint64_t kWindowNs = 50 * kMs;
+// Of who is beside an online tenant, and for how long the others' windows together may stop it.
+constexpr uint64_t kTenureMinNs = 50 * kMs, kTenureMaxNs = 120 * kMs, kStoppedNs = 350 * kMs;
 // Nothing was enforced for so long: a control hung.
 constexpr uint64_t kStallNs = 1000 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
 // Who uses the card for so long and is not found is not going to be.
 constexpr uint64_t kUnseenNs = 1000 * kMs;
-// Between two probes of a holder that is alone: with work a probe costs it 0.2 ms, without nothing.
-constexpr uint64_t kProbeBusyNs = 400 * kMs, kProbeIdleNs = 100 * kMs, kProbeSoonNs = 20 * kMs;
-// While others are stopped, doubled at each answer that it works.
-constexpr uint64_t kProbeAgainNs = 1 * kMs;
-constexpr unsigned kProbeBackoff = 6;
-// In a window of its own; then not again for so many windows, if it had work.
-constexpr uint64_t kProbeWindowNs = 3 * kMs;
-constexpr unsigned kProbeSkip = 7;
-// Of one that ended early: so long after that at least, at most; and so often.
-constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 1'500'000;
-constexpr uint64_t kProbeUnsureNs = 20 * kMs, kProbeSureNs = 1000 * kMs;
-// Answers of one asking, how many are kept, how many are enough to believe; and with how much work.
-constexpr unsigned kAnswersAtOnce = 8, kAnswersMax = 64, kAnswersSure = 48;
-constexpr unsigned kBelievePercent = 87, kKeepPercent = 80;
-
 }  // namespace
-
-// Half to one and a half of it.
-uint64_t Executor::jitter(uint64_t ns) { return ns / 2 + random_() % ns; }
 
 ManagedTsg *Executor::byPid(uint32_t pid) {
   for (const auto &tsg : roster_->tsgs())
@@ -223,138 +203,15 @@ void Executor::tellAccount() {
     if (!visitor || visitor->tsg != &tsg->core) continue;
     visitor->open = !tsg->gated;
     visitor->open_from_ns = tsg->opened_ns;
-    visitor->slice_ns = tsg->sliceUs() * options_.params.slice_unit_ns;
+    const uint64_t slice_ns = tsg->sliceUs() * options_.params.slice_unit_ns;
+    // The visit that is on may still have the slice it began with.
+    if (slice_ns != visitor->slice_ns) visitor->disturbed_ns = cardNs();
+    visitor->slice_ns = slice_ns;
     visitor->disturbed_ns = std::max(visitor->disturbed_ns, tsg->gated_ns);
   }
 }
 
 uint32_t Executor::awake() const { return core_.awake_tenants; }
-
-bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
-  return core_.window.kind == CORE_WINDOW_EXCLUSIVE && tsg.tenant &&
-         core_.window.owner == &tsg.tenant->core;
-}
-
-// Takes the TSG off and reads what the trace says of that. False when nothing can be said.
-bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
-  Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg.process.pid));
-  if (visitor) visitor->disturbed_ns = now_ns;
-  return controls_->preempt(tsg.of, tsg.tsg) && readTrace(now_ns);
-}
-
-bool Executor::readTrace(uint64_t now_ns) {
-  const uint64_t flush_ns = cardNs();
-  if (!trace_->flush().ok()) return false;
-  records_.clear();
-  trace_->read(records_);
-  if (!records_.empty()) record_ns_ = now_ns;
-  account_->take(records_);
-  account_->upTo(flush_ns);
-  return true;
-}
-
-// Does the one that holds the engine by itself have work? Asked when it matters: soon when others
-// are stopped for its sake, once in some of its own windows, now and then for the ledger.
-void Executor::probeHolder(uint64_t now_ns) {
-  const uint32_t pid = account_->holder();
-  ManagedTsg *tsg = byPid(pid);
-  if (!tsg || !tsg->tenant || tsg->gated) return;
-  const uint64_t last_ns = std::max<uint64_t>({probed_ns_, record_ns_, core_.window.from_ns});
-  const bool own_window = inOwnWindow(*tsg);
-  const bool others_wait = std::any_of(roster_->tsgs().begin(), roster_->tsgs().end(),
-                                       [](const auto &t) { return t->gated; });
-  uint64_t gap_ns = jitter(kProbeBusyNs);
-  if (account_->holderIdle()) {
-    gap_ns = others_wait ? kProbeAgainNs : kProbeIdleNs;
-    if (tsg->tenant->asked.ceiling_ppm < QGPU_PPM) gap_ns = std::min(gap_ns, kProbeSoonNs);
-  } else if (own_window) {
-    if (probed_window_ns_ == core_.window.from_ns) return;
-    gap_ns = kProbeWindowNs;
-  } else if (others_wait) {
-    gap_ns = kProbeAgainNs << std::min(tsg->busy_answers, kProbeBackoff);
-  }
-  if (now_ns <= last_ns + gap_ns) return;
-  if (own_window && !account_->holderIdle()) {
-    probed_window_ns_ = core_.window.from_ns;
-    if (tsg->probe_skip && tsg->probe_skip--) return;
-  }
-  probed_ns_ = now_ns;
-  const uint64_t end_ns = account_->visitor(pid)->last_end_ns;
-  if (!preempt(*tsg, now_ns)) return;
-  const bool work = account_->visitor(pid)->last_end_ns != end_ns;
-  if (account_->holder() == pid) account_->probed(cardNs(), work);
-  tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
-  tsg->probe_skip = work ? kProbeSkip : 0;
-  if (own_window) noteAnswer(*tsg, *account_->visitor(pid), work);
-}
-
-// One more answer whether it had work with nobody in its way. One that has nearly always is kept
-// from its share by every gap; one that has not leaves room for others, and windows would only
-// hold that room empty.
-void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work) {
-  tsg.answers = tsg.answers << 1 | (work ? 1 : 0);
-  tsg.answer_count = std::min(tsg.answer_count + 1, kAnswersMax);
-  const uint64_t mask = tsg.answer_count < 64 ? (uint64_t{1} << tsg.answer_count) - 1 : UINT64_MAX;
-  const auto worked = static_cast<unsigned>(std::popcount(tsg.answers & mask));
-  if (tsg.answer_count < kAnswersSure) return;
-  const unsigned needed = visitor.belief == Belief::kSyncs ? kKeepPercent : kBelievePercent;
-  visitor.belief = 100 * worked >= needed * tsg.answer_count ? Belief::kSyncs : Belief::kPaced;
-}
-
-// When one that ends its visits early may be asked again whether it is back at once.
-uint64_t Executor::askFromNs(const ManagedTsg &tsg) const {
-  const bool sure = tsg.answer_count >= kAnswersSure;
-  return tsg.asked_ns ? tsg.asked_ns + (sure ? kProbeSureNs : kProbeUnsureNs) : 0;
-}
-
-// All others are stopped for a moment, soon after it has ended early: if it has work again by then,
-// it gets the engine, and is asked some more while it is alone.
-void Executor::askAlone(ManagedTsg &tsg, Visitor &visitor, uint64_t now_ns) {
-  const uint64_t visits = visitor.visits;
-  const auto held = enforcer_->holdOthers(tsg, now_ns);
-  for (const ManagedTsg *other : held)
-    if (Visitor *v = account_->visitor(static_cast<uint32_t>(other->process.pid)))
-      v->disturbed_ns = now_ns;
-  // Its START may be recorded a little later than the others' stop.
-  for (int i = 0; i < 2 && visitor.visits == visits; i++) (void)readTrace(now_ns);
-  const bool back = visitor.visits != visits;
-  noteAnswer(tsg, visitor, back);
-  for (unsigned i = 1; i < kAnswersAtOnce; i++) {
-    const uint64_t before_ns = visitor.last_end_ns;
-    // One that was not back says no more: it would only be waited for. An END is enough: its START
-    // may still be on the way.
-    if (back && preempt(tsg, cardNs()))
-      noteAnswer(tsg, visitor, visitor.last_end_ns != before_ns);
-    else
-      noteAnswer(tsg, visitor, false);
-  }
-  enforcer_->letGo(held, cardNs());
-}
-
-void Executor::probeEarly(uint64_t now_ns) {
-  ManagedTsg *holder = byPid(account_->holder());
-  ask_at_ns_ = UINT64_MAX;
-  if (!holder || holder->gated || core_.window.owner) return;
-  for (const auto &tsg : roster_->tsgs()) {
-    Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
-    if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
-    if (visitor->last_end_ns > account_->heldFromNs()) continue;
-    const uint64_t from_ns = askFromNs(*tsg);
-    if (now_ns < from_ns) continue;
-    if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
-        now_ns > visitor->last_end_ns + kProbeLateNs) {
-      // Its next visit comes when the holder's slice is over, and is about as long as the last.
-      const uint64_t next_end_ns =
-          account_->heldFromNs() + holder->sliceUs() * options_.params.slice_unit_ns +
-          options_.params.switch_ns + visitor->last_end_ns - visitor->last_start_ns;
-      ask_at_ns_ = std::min(ask_at_ns_, next_end_ns + (kProbeEarlyNs + kProbeLateNs) / 2);
-      continue;
-    }
-    tsg->asked_ns = now_ns;
-    askAlone(*tsg, *visitor, now_ns);
-    return;
-  }
-}
 
 void Executor::turnReadBack(uint64_t now_ns) {
   if (now_ns < read_back_ns_ + kReadBackNs) return;
@@ -389,7 +246,34 @@ void Executor::fitCycle() {
   }
   const uint64_t cycle_ns =
       servers && servers + members > 1 ? kWindowNs * (servers + std::min<uint64_t>(members, 1)) : 0;
-  if (cycle_ns != core_.cycle_asked_ns) core_policy_set(&core_, CORE_BURST_SHARE, cycle_ns);
+  const uint64_t tenure_ns = tenureNs();
+  if (cycle_ns == core_.cycle_asked_ns && tenure_ns == core_.params.tenure_ns) return;
+  core_.params.tenure_ns = tenure_ns;
+  core_policy_set(&core_, CORE_BURST_SHARE, cycle_ns);
+}
+
+// Who is beside an online tenant is stopped for all windows of the others. The longer the windows,
+// the fewer the changes that an arrival falls into, up to what anybody may be stopped for.
+uint64_t Executor::tenureNs() const {
+  uint64_t all_ppm = 0, least_ppm = QGPU_PPM;
+  for (const auto &[id, tenant] : roster_->tenants()) {
+    if (!tenant->core.awake_count || tenant->core.place == CORE_BESIDE) continue;
+    all_ppm += tenant->core.share_ppm;
+    least_ppm = std::min<uint64_t>(least_ppm, tenant->core.share_ppm);
+  }
+  if (all_ppm <= least_ppm) return kTenureMinNs;
+  return std::clamp(kStoppedNs * least_ppm / (all_ppm - least_ppm), kTenureMinNs, kTenureMaxNs);
+}
+
+// Whose window begins may be due to be asked how it gaps: then the others go on until that is done.
+void Executor::enforce(uint64_t now_ns) {
+  ManagedTsg *asked = dueAtItsWindow(now_ns);
+  enforcer_->apply(now_ns, asked != nullptr);
+  tellAccount();
+  if (!asked) return;
+  askAtItsWindow(*asked);
+  enforcer_->apply(std::max<uint64_t>(cardNs(), core_.looked_ns));
+  tellAccount();
 }
 
 uint64_t Executor::turn() {
@@ -403,9 +287,9 @@ uint64_t Executor::turn() {
   }
   uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
   fitCycle();
+  forgivePaced();
   core_pick(&core_, now_ns);
-  enforcer_->apply(now_ns);
-  tellAccount();
+  enforce(now_ns);
   turnReadBack(now_ns);
 
   now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
@@ -415,6 +299,10 @@ uint64_t Executor::turn() {
       awake() >= 2 || core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();
   wait = std::min(wait, close ? kBusyTurnMaxNs : kTurnMaxNs);
   if (ask_at_ns_ > now_ns) wait = std::min(wait, ask_at_ns_ - now_ns);
+  if (asks_left_ && ask_window_at_ns_ > now_ns && asked_window_ns_ == core_.window.from_ns)
+    wait = std::min(wait, ask_window_at_ns_ - now_ns);
+  for (const auto &tsg : roster_->tsgs())
+    if (tsg->hold_until_ns > now_ns) wait = std::min(wait, tsg->hold_until_ns - now_ns);
   const uint64_t mono_ns = options_.now_ns();
   for (const auto &[id, managed] : processes_) {
     const uint64_t step = managed.process->nextStepNs();

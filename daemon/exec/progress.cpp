@@ -69,8 +69,11 @@ void Progress::check(Roster &roster, uint64_t now_ns) {
   for (const auto &tsg : roster.tsgs()) {
     const Visitor *visitor = account_.visitor(static_cast<uint32_t>(tsg->process.pid));
     if (!visitor || visitor->tsg != &tsg->core || !tsg->tenant) continue;
-    if (tsg->gated || !tsg->gated_ns || now_ns <= tsg->opened_ns) continue;
-    watch(*tsg, *visitor, now_ns);
+    if (!tsg->gated_ns || now_ns <= tsg->opened_ns) continue;
+    if (!tsg->gated)
+      watch(*tsg, *visitor, now_ns);
+    else if (tsg->watch.opened_ns == tsg->opened_ns && visitor->last_start_ns > tsg->opened_ns)
+      goesOn(*tsg, *visitor, account_.roundNs() + kPatienceNs);  // and was stopped again at once
   }
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "answers.hpp"
 #include "controls.hpp"
 #include "proc.hpp"
 #include "protocol.hpp"
@@ -43,12 +44,14 @@ struct ManagedTsg {
   bool quarantined = false;
   uint64_t refused_until_ns = 0;   // no writing before that
   uint64_t skipped_window_ns = 0;  // the window of the rotation in which it is not due
-  // Of the probes whether it has work: windows until the next, answers in a row that it works; the
-  // last answers since it was first asked, youngest in bit 0; when that was.
-  unsigned probe_skip = 0, busy_answers = 0;
-  uint64_t answers = 0;
-  unsigned answer_count = 0;
-  uint64_t asked_ns = 0;
+  // Of the probes whether it has work: answers in a row that it works; all it answered with nobody
+  // in its way; when it was last asked in a window of its own, and with the others stopped.
+  unsigned busy_answers = 0;
+  Answers answers;
+  uint64_t window_asked_ns = 0, asked_ns = 0;
+  unsigned asks = 0;           // since what is thought of it last changed
+  uint64_t distrust_ns = 0;    // after windows that it left empty: how often it is asked
+  uint64_t hold_until_ns = 0;  // stopped until then, to see what piles up
   // Of progress.cpp: since it was let run at opened_ns.
   struct Watch {
     uint64_t opened_ns = 0;

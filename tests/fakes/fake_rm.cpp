@@ -131,9 +131,9 @@ void FakeRm::run() {
     warm_ns_ -= kStepNs;
   } else if (on_->hasWork()) {
     on_->run_ns += kStepNs;
-    if (on_->work.kind == FakeWork::kSync) {
+    if (on_->work.kind != FakeWork::kQueued) {
       on_->left_ns -= std::min(on_->left_ns, kStepNs);
-      if (!on_->left_ns) {
+      if (!on_->left_ns && on_->work.kind == FakeWork::kSync) {
         on_->left_ns = on_->work.kernel_ns;
         on_->gap_left_ns = on_->work.gap_ns;
       }
@@ -147,9 +147,18 @@ void FakeRm::run() {
   preempt_ = false;
 }
 
+// The processor goes on while less than its depth is queued.
+void FakeRm::submit(FakeTsg &tsg) {
+  if (tsg.gap_left_ns || tsg.left_ns + tsg.work.kernel_ns > tsg.work.depth * tsg.work.kernel_ns)
+    return;
+  tsg.left_ns += tsg.work.kernel_ns;
+  tsg.gap_left_ns = tsg.work.gap_ns;
+}
+
 void FakeRm::step() {
   for (const auto &tsg : tsgs_) {
     if (tsg->gap_left_ns) tsg->gap_left_ns -= std::min(tsg->gap_left_ns, kStepNs);
+    if (tsg->work.kind == FakeWork::kPaced) submit(*tsg);
     tsg->stopped_ns = tsg->enabled ? 0 : tsg->stopped_ns + kStepNs;
     tsg->gap_longest_ns = std::max(tsg->gap_longest_ns, tsg->stopped_ns);
   }

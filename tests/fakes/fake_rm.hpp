@@ -17,10 +17,12 @@
 
 namespace qgpu::fakes {
 
-// What a TSG does: nothing, kernels without end, or kernels of a length with a gap after each.
+// What a TSG does: nothing, kernels without end, kernels of a length with a gap after each, or
+// kernels that its processor submits so far apart and that pile up to a depth.
 struct FakeWork {
-  enum Kind { kIdle, kQueued, kSync } kind = kIdle;
+  enum Kind { kIdle, kQueued, kSync, kPaced } kind = kIdle;
   uint64_t kernel_ns = 0, gap_ns = 0;
+  unsigned depth = 0;
 };
 
 struct FakeTsg {
@@ -30,7 +32,7 @@ struct FakeTsg {
   bool enabled = true;
   pid_t pid = 0;
   FakeWork work;
-  uint64_t left_ns = 0, gap_left_ns = 0;  // of the kernel, of the gap
+  uint64_t left_ns = 0, gap_left_ns = 0;  // of the kernel or of all that is queued, of the gap
   uint64_t run_ns = 0;                    // time that work was done
   uint64_t gap_longest_ns = 0, stopped_ns = 0;
 
@@ -40,7 +42,8 @@ struct FakeTsg {
 
   bool ready() const { return enabled && !lost && hasWork(); }
   bool hasWork() const {
-    return work.kind == FakeWork::kQueued || (work.kind == FakeWork::kSync && !gap_left_ns);
+    return work.kind == FakeWork::kQueued || (work.kind == FakeWork::kSync && !gap_left_ns) ||
+           (work.kind == FakeWork::kPaced && left_ns);
   }
 };
 
@@ -102,6 +105,7 @@ class FakeRm final : public exec::RmIo {
   bool owns(int fd, uint32_t client) const;
   FakeTsg *find(uint32_t client, uint32_t handle);
   FakeTsg *findChannel(uint32_t client, uint32_t handle);
+  void submit(FakeTsg &tsg);
   void step();
   void run();
   void leave();

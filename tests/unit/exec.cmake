@@ -3,6 +3,7 @@
 qgpu_add_test(exec_test
   SOURCES tests/fakes/fake_rm.cpp
           tests/unit/exec_account_test.cpp
+          tests/unit/exec_answers_test.cpp
           tests/unit/exec_executor_test.cpp
           tests/unit/exec_faults_test.cpp
           tests/unit/exec_protocol_test.cpp

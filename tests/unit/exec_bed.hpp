@@ -66,7 +66,7 @@ struct Bed {
     fakes::Child &child = *children.back();
     fakes::FakeTsg &tsg = io.addProcess(child.pid(), 8, control_fd);
     tsg.work = work;
-    tsg.left_ns = work.kernel_ns;
+    tsg.left_ns = work.kind == fakes::FakeWork::kSync ? work.kernel_ns : 0;
     EXPECT_TRUE(executor->addProcess(child.pid(), child.pidfd(), tenant));
     return children.size() - 1;
   }
@@ -104,9 +104,13 @@ struct Bed {
   }
 };
 
-inline fakes::FakeWork queued() { return {fakes::FakeWork::kQueued, 0, 0}; }
+inline fakes::FakeWork queued() { return {fakes::FakeWork::kQueued, 0, 0, 0}; }
+// Kernels so long, so far apart, of which so many pile up.
+inline fakes::FakeWork paced(uint64_t kernel_us, uint64_t every_us, unsigned depth) {
+  return {fakes::FakeWork::kPaced, kernel_us * 1000, every_us * 1000, depth};
+}
 inline fakes::FakeWork synced(uint64_t kernel_us, uint64_t gap_us = 10) {
-  return {fakes::FakeWork::kSync, kernel_us * 1000, gap_us * 1000};
+  return {fakes::FakeWork::kSync, kernel_us * 1000, gap_us * 1000, 0};
 }
 
 }  // namespace qgpu::exec

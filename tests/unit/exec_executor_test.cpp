@@ -87,6 +87,71 @@ TEST(Executor, WhoPacesItselfGetsNoWindows) {
   EXPECT_EQ(bed.executor->stats().tenants[0].windows, 0u);
 }
 
+// Its share soon, whatever its kernels' length: before it has it, it has a twentieth.
+TEST(Executor, LaunchAndSyncTenantHasItsShareWithinASecond) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t kernel_us : {100, 300, 700, 1000, 2000, 5000}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 30), tenantOf(2, 70)}));
+    const size_t b = bed.add(2, queued());
+    bed.run(500 * kMilli);
+    const size_t a = bed.add(1, synced(kernel_us));
+    bed.run(1 * kSecond);
+    const auto got = bed.shares({a, b}, 2 * kSecond);
+    EXPECT_NEAR(got[0], 0.29, 0.03) << kernel_us;
+    EXPECT_GE(got[0] + got[1], 0.95) << kernel_us;
+  }
+}
+
+// Two that their processors pace: each fills what the other leaves, and windows would stand empty.
+TEST(Executor, WhoIsPacedByItsProcessorGetsNoWindows) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t kernel_us : {10, 20}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+    const auto work = paced(kernel_us, 50, 200);
+    const size_t a = bed.add(1, work), b = bed.add(2, work);
+    bed.run(1 * kSecond);
+    const auto got = bed.shares({a, b}, 4 * kSecond);
+    for (const double share : got)
+      EXPECT_NEAR(share, static_cast<double>(kernel_us) / 50, 0.01) << kernel_us;
+    const Stats stats = bed.executor->stats();
+    EXPECT_EQ(stats.tenants[0].windows + stats.tenants[1].windows, 0u) << kernel_us;
+  }
+}
+
+TEST(Executor, WhoIsPacedByItsProcessorBesideAQueuedOneGetsNoWindows) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, paced(10, 40, 400)), b = bed.add(2, queued());
+  bed.run(1 * kSecond);
+  const auto got = bed.shares({a, b}, 4 * kSecond);
+  EXPECT_GE(got[0], 0.24);
+  EXPECT_GE(got[0] + got[1], 0.95);
+  EXPECT_EQ(bed.executor->stats().tenants[0].windows, 0u);
+}
+
+// What was launch-and-sync and leaves room now: its windows end, and do not come back at once.
+TEST(Executor, WhoLeavesItsWindowsEmptyLosesThem) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, synced(1000)), b = bed.add(2, queued());
+  bed.run(3 * kSecond);
+  ASSERT_GT(bed.executor->stats().tenants[0].windows, 10u);
+  bed.tsg(a).work = synced(300, 1500);
+  bed.run(4 * kSecond);
+  const uint64_t before = bed.executor->stats().tenants[0].windows;
+  const auto got = bed.shares({a, b}, 4 * kSecond);
+  EXPECT_LE(bed.executor->stats().tenants[0].windows - before, 12u);
+  EXPECT_GE(got[0] + got[1], 0.9);
+}
+
 TEST(Executor, FixedSharesHoldAloneAndTogether) {
   QGPU_TRACE_SEED();
   Bed bed;
@@ -129,7 +194,7 @@ TEST(Executor, OnlineIsServedAtOnceAndTheOthersGetTheRest) {
   // 300 us of work every 5 ms, less what it waits.
   const size_t a = bed.add(1, synced(300, 4700));
   bed.run(1 * kSecond);
-  const auto got = bed.shares({a, b, c}, 3 * kSecond);
+  const auto got = bed.shares({a, b, c}, 10 * kSecond);
   EXPECT_GE(got[0], 0.055);
   EXPECT_NEAR(got[1], got[2], 0.01);
   EXPECT_GE(got[1] + got[2], 0.94 * (1 - got[0]) - 0.05);

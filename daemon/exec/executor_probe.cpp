@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+// Who has work, and what kind of: asked where the trace is silent.
+//
+// A preemption makes the trace speak: with work there is an END and a START, without there is none,
+// and nothing is lost.
+//
+// One that ends its visits early is either launch-and-sync, and then every gap costs it its turn
+// and only windows give it its share; or it is paced by its processor or its requests, and then
+// windows would stand empty. Gaps of some microseconds cannot be told by asking for work: it is
+// there again before the preemption is. But what is paced piles up while others run. So its visits
+// after short and after long waits are compared: of the one that waits for each kernel they are the
+// same.
+#include <linux/qgpu.h>
+
+#include <algorithm>
+
+#include "executor.hpp"
+
+namespace qgpu::exec {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+// Between two probes of a holder that is alone: with work a probe costs it 0.2 ms, without nothing.
+constexpr uint64_t kProbeBusyNs = 400 * kMs, kProbeIdleNs = 100 * kMs, kProbeSoonNs = 20 * kMs;
+// While others are stopped, doubled at each answer that it works.
+constexpr uint64_t kProbeAgainNs = 1 * kMs;
+constexpr unsigned kProbeBackoff = 6;
+// In windows of its own: once in so long; one in doubt so often in each, about so far apart.
+constexpr uint64_t kProbeWindowNs = 250 * kMs, kProbeDoubtNs = 700'000;
+constexpr unsigned kProbesInDoubt = 8;
+// Of one that ended early: so long after that at least, at most; and so often.
+constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 1'500'000;
+constexpr uint64_t kProbeUnsureNs = 20 * kMs, kProbeSureNs = 1000 * kMs;
+// Of one that was given windows and left them empty: the longer, the more often that was so.
+constexpr uint64_t kDistrustMinNs = 1000 * kMs, kDistrustMaxNs = 8000 * kMs;
+// After so many it is known well.
+constexpr unsigned kAsksSure = 8;
+// Its visit is waited for no longer than this.
+constexpr uint64_t kVisitMaxNs = 8 * kMs;
+// What it does after a long wait is known for so long; who never waits long is held for a while.
+constexpr uint64_t kLongKnownNs = 2000 * kMs, kHoldNs = 5 * kMs;
+// Who could not be cut is not forgotten for so long.
+constexpr uint64_t kOverlongKnownNs = 10'000 * kMs;
+// A visit after a long wait so many times as long as after a short one: it had piled up.
+constexpr uint64_t kPiledUp = 3;
+
+}  // namespace
+
+// Half to one and a half of it.
+uint64_t Executor::jitter(uint64_t ns) { return ns / 2 + random_() % ns; }
+
+Visitor *Executor::visitorOf(const ManagedTsg &tsg) {
+  return account_->visitor(static_cast<uint32_t>(tsg.process.pid));
+}
+
+bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
+  return core_.window.kind == CORE_WINDOW_EXCLUSIVE && tsg.tenant &&
+         core_.window.owner == &tsg.tenant->core;
+}
+
+// Takes the TSG off and reads what the trace says of that. False when nothing can be said.
+bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
+  if (Visitor *visitor = visitorOf(tsg)) visitor->disturbed_ns = now_ns;
+  // Visits that are cut here say nothing of who fits the rotation.
+  core_.contended_from_ns = std::max<uint64_t>(core_.contended_from_ns, now_ns);
+  return controls_->preempt(tsg.of, tsg.tsg) && readTrace(now_ns);
+}
+
+bool Executor::readTrace(uint64_t now_ns) {
+  const uint64_t flush_ns = cardNs();
+  if (!trace_->flush().ok()) return false;
+  records_.clear();
+  trace_->read(records_);
+  if (!records_.empty()) record_ns_ = now_ns;
+  account_->take(records_);
+  account_->upTo(flush_ns);
+  return true;
+}
+
+// When in a window of its own it is asked: what had piled up before the window says nothing, so not
+// at its beginning.
+bool Executor::dueInOwnWindow(ManagedTsg &tsg, const Visitor &visitor, uint64_t now_ns) {
+  if (asked_window_ns_ != core_.window.from_ns) {
+    asked_window_ns_ = core_.window.from_ns;
+    ask_window_at_ns_ = core_.window.from_ns + jitter(core_.window.budget_ns / 2);
+    asks_left_ = now_ns < tsg.window_asked_ns + kProbeWindowNs ? 0 : 1;
+    if (tsg.answers.inDoubt(visitor.belief)) asks_left_ = kProbesInDoubt;
+  }
+  if (!asks_left_ || now_ns < ask_window_at_ns_) return false;
+  asks_left_--;
+  tsg.window_asked_ns = now_ns;
+  ask_window_at_ns_ = now_ns + jitter(kProbeDoubtNs);
+  return true;
+}
+
+// Since the last that was heard of the one that holds the engine, how long until it is asked.
+uint64_t Executor::askGapNs(const ManagedTsg &tsg) {
+  const bool others_wait = std::any_of(roster_->tsgs().begin(), roster_->tsgs().end(),
+                                       [](const auto &t) { return t->gated; });
+  if (account_->holderIdle()) {
+    const uint64_t gap_ns = others_wait ? kProbeAgainNs : kProbeIdleNs;
+    return tsg.tenant->asked.ceiling_ppm < QGPU_PPM ? std::min(gap_ns, kProbeSoonNs) : gap_ns;
+  }
+  return others_wait ? kProbeAgainNs << std::min(tsg.busy_answers, kProbeBackoff)
+                     : jitter(kProbeBusyNs);
+}
+
+// Does the one that holds the engine by itself have work? Asked when it matters: soon when others
+// are stopped for its sake, once in some of its own windows, now and then for the ledger.
+void Executor::probeHolder(uint64_t now_ns) {
+  const uint32_t pid = account_->holder();
+  ManagedTsg *tsg = byPid(pid);
+  if (!tsg || !tsg->tenant || tsg->gated) return;
+  const bool own_window = inOwnWindow(*tsg);
+  const uint64_t last_ns = std::max<uint64_t>({probed_ns_, record_ns_, core_.window.from_ns});
+  if (own_window && !account_->holderIdle() ? !dueInOwnWindow(*tsg, *visitorOf(*tsg), now_ns)
+                                            : now_ns <= last_ns + askGapNs(*tsg))
+    return;
+  probed_ns_ = now_ns;
+  const uint64_t end_ns = visitorOf(*tsg)->last_end_ns;
+  if (!preempt(*tsg, now_ns)) return;
+  const bool work = visitorOf(*tsg)->last_end_ns != end_ns;
+  if (account_->holder() == pid) account_->probed(cardNs(), work);
+  tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
+  if (own_window) noteAnswer(*tsg, *visitorOf(*tsg), work);
+}
+
+void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times) {
+  tsg.answers.add(work, times);
+  const Belief belief = tsg.answers.belief(visitor.belief);
+  if (belief == visitor.belief) return;
+  visitor.belief = belief;
+  tsg.asks = 0;
+  // What its gaps were taken for until now says nothing any more.
+  if (belief == Belief::kSyncs) {
+    core_fit_restart(&core_, &tsg.tenant->core);
+  } else {
+    tsg.answers.keepFresh();
+    tsg.distrust_ns = std::clamp(2 * tsg.distrust_ns, kDistrustMinNs, kDistrustMaxNs);
+    core_fit_forgive(&core_, &tsg.tenant->core, 0);
+  }
+}
+
+// The core sees early ends and a share that is not reached. Whether windows would help is known
+// here: to who syncs, and to who cannot be cut.
+void Executor::forgivePaced() {
+  for (const auto &[id, tenant] : roster_->tenants()) {
+    if (!tenant->core.misfit) continue;
+    const bool needs = std::any_of(
+        roster_->tsgs().begin(), roster_->tsgs().end(), [&, &of = tenant](const auto &tsg) {
+          const Visitor *visitor = tsg->tenant == of.get() ? visitorOf(*tsg) : nullptr;
+          return visitor && (visitor->belief == Belief::kSyncs ||
+                             visitor->overlong_at_ns + kOverlongKnownNs > core_.looked_ns);
+        });
+    if (!needs) core_fit_forgive(&core_, &tenant->core, 0);
+  }
+}
+
+// When one that ends its visits early may be asked again.
+uint64_t Executor::askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const {
+  if (!tsg.asked_ns) return 0;
+  if (visitor.belief == Belief::kPaced && tsg.distrust_ns) return tsg.asked_ns + tsg.distrust_ns;
+  const bool sure = tsg.asks >= kAsksSure && !tsg.answers.inDoubt(visitor.belief);
+  return tsg.asked_ns + (sure ? kProbeSureNs : kProbeUnsureNs);
+}
+
+// Takes `other` off, so that it comes on if it has work, and waits for the end of that visit. How
+// long it computed; 0: it had no work; nothing: it cannot be said.
+std::optional<uint64_t> Executor::nextVisitNs(const ManagedTsg &tsg, ManagedTsg &other) {
+  const Visitor &visitor = *visitorOf(tsg);
+  const uint64_t visits = visitor.visits;
+  if (!preempt(other, cardNs())) return std::nullopt;
+  // Its START may be recorded a little later than the other's END.
+  for (int i = 0; i < 2 && visitor.visits == visits; i++)
+    if (!readTrace(cardNs())) return std::nullopt;
+  if (visitor.visits == visits) return 0;
+  const uint64_t until_ns =
+      visitor.last_start_ns + (visitor.long_visit_at_ns
+                                   ? std::min(kVisitMaxNs, kPiledUp * visitor.long_visit_ns + kMs)
+                                   : kVisitMaxNs);
+  while (visitor.last_end_ns < visitor.last_start_ns)
+    if (cardNs() > until_ns || !readTrace(cardNs())) return std::nullopt;
+  const uint64_t length_ns = visitor.last_end_ns - visitor.last_start_ns;
+  const uint64_t cost_ns = options_.params.restore_tail_ns + options_.params.save_ns;
+  return std::max(length_ns, cost_ns + 1) - cost_ns;
+}
+
+void Executor::noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns) {
+  noteAnswer(tsg, visitor, long_ns < kPiledUp * short_ns, Answers::kVisits);
+}
+
+// Soon after it has ended early: if it has work again by then it gets the engine, and is no longer
+// on it than what it has lasts. With all but the one that holds the engine stopped.
+void Executor::askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, uint64_t now_ns) {
+  const auto held = enforcer_->holdOthers({&tsg, &holder}, now_ns);
+  for (const ManagedTsg *other : held)
+    if (Visitor *v = visitorOf(*other)) v->disturbed_ns = now_ns;
+  const uint64_t long_ns = visitor.long_visit_ns;
+  const bool known = visitor.long_visit_at_ns + kLongKnownNs > now_ns;
+  const auto short_ns = nextVisitNs(tsg, holder);
+  enforcer_->letGo(held, cardNs());
+  if (!short_ns) return;
+  if (!*short_ns)
+    noteAnswer(tsg, visitor, false, Answers::kNotBack);
+  else if (known)
+    noteVisits(tsg, visitor, *short_ns, long_ns);
+  else
+    tsg.hold_until_ns = cardNs() + kHoldNs;
+}
+
+void Executor::probeEarly(uint64_t now_ns) {
+  ManagedTsg *holder = byPid(account_->holder());
+  ask_at_ns_ = UINT64_MAX;
+  if (!holder || !holder->tenant || holder->gated || core_.window.owner) return;
+  for (const auto &tsg : roster_->tsgs()) {
+    Visitor *visitor = visitorOf(*tsg);
+    if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
+    if (visitor->last_end_ns > account_->heldFromNs()) continue;
+    const uint64_t from_ns = askFromNs(*tsg, *visitor);
+    if (now_ns < from_ns) continue;
+    if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
+        now_ns > visitor->last_end_ns + kProbeLateNs) {
+      // Its next visit comes when the holder's slice is over, and is about as long as the last.
+      const uint64_t next_end_ns =
+          account_->heldFromNs() + holder->sliceUs() * options_.params.slice_unit_ns +
+          options_.params.switch_ns + visitor->last_end_ns - visitor->last_start_ns;
+      ask_at_ns_ = std::min(ask_at_ns_, next_end_ns + (kProbeEarlyNs + kProbeLateNs) / 2);
+      continue;
+    }
+    tsg->asked_ns = now_ns;
+    tsg->asks++;
+    askEarly(*tsg, *visitor, *holder, now_ns);
+    return;
+  }
+}
+
+// Whose window begins now, and is to be asked whether it still is what it is taken for.
+ManagedTsg *Executor::dueAtItsWindow(uint64_t now_ns) {
+  const ManagedTsg *holder = byPid(account_->holder());
+  if (!trace_ || !holder || !holder->tenant || holder->gated) return nullptr;
+  for (const auto &tsg : roster_->tsgs()) {
+    const Visitor *visitor = visitorOf(*tsg);
+    if (!tsg->gated || !visitor || !inOwnWindow(*tsg) || holder->tenant == tsg->tenant) continue;
+    if (!tsg->tenant->core.misfit || !visitor->long_visit_at_ns) continue;
+    if (visitor->belief != Belief::kSyncs || now_ns < tsg->asked_ns + kProbeSureNs) continue;
+    return tsg.get();
+  }
+  return nullptr;
+}
+
+// It has waited long, and the one that ran goes on beside it for now.
+void Executor::askAtItsWindow(ManagedTsg &tsg) {
+  Visitor &visitor = *visitorOf(tsg);
+  ManagedTsg *holder = byPid(account_->holder());
+  tsg.asked_ns = cardNs();
+  if (!holder || holder == &tsg) return;
+  const auto long_ns = nextVisitNs(tsg, *holder);
+  if (!long_ns || !*long_ns) return;
+  for (uint64_t until_ns = cardNs() + kProbeEarlyNs; cardNs() < until_ns;)
+    if (!readTrace(cardNs())) return;
+  const auto short_ns = nextVisitNs(tsg, *holder);
+  if (short_ns && *short_ns) noteVisits(tsg, visitor, *short_ns, *long_ns);
+}
+
+}  // namespace qgpu::exec
