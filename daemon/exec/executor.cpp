@@ -17,6 +17,8 @@ namespace qgpu::exec {
 namespace {
 
 constexpr size_t kEventsMax = 1000;
+// How long what the card's clock is ahead is taken to stay.
+constexpr uint64_t kCardClockNs = 50'000'000;
 // At least this between two plans' windows, by tenant that is gated: a window costs two controls.
 constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000, kWindowNs = 50'000'000;
 // What the core takes for the distance of looks. The trace has every edge, so nothing is sampled:
@@ -138,9 +140,16 @@ void Executor::save() {
     degraded_ = done.error().sentence;
 }
 
-uint64_t Executor::cardNs() const {
-  const uint64_t ns = own_->timeNs();
-  return ns ? ns : options_.now_ns();
+// By the own clock and how far the card's is off, which changes by some millionths: the card's own
+// costs three reads over the bus.
+uint64_t Executor::cardNs() {
+  const uint64_t now_ns = options_.now_ns();
+  if (now_ns >= card_asked_ns_ + kCardClockNs || !card_asked_ns_) {
+    const uint64_t card_ns = own_->timeNs();
+    card_ahead_ns_ = card_ns ? card_ns - now_ns : 0;
+    card_asked_ns_ = now_ns;
+  }
+  return now_ns + card_ahead_ns_;
 }
 
 // Why not everything is enforced, and of whom; an empty sentence when it is.

@@ -72,7 +72,7 @@ class Executor {
   Result<void> init();
   void adopt();
   void save();
-  uint64_t cardNs() const;
+  uint64_t cardNs();
   Status shortfall() const;
   StatsReply cardStats() const;
   void reportStatus();
@@ -131,6 +131,7 @@ class Executor {
   std::vector<Switch> records_;
   uint64_t since_ns_ = 0;
   uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
+  uint64_t card_ahead_ns_ = 0, card_asked_ns_ = 0;  // of the own clock, modulo 2^64; when it was
   uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   // Of the own window in which the holder is asked: its beginning, when next, how often still.
