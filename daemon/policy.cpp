@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "names.hpp"
+#include "promise.hpp"
 
 namespace qgpu {
 
@@ -17,8 +18,6 @@ constexpr uint32_t kPpmPerTenth = QGPU_PPM / kTenthsOfWhole;
 constexpr size_t kNamesInSentence = 8;
 // What a card's driver assumes until it says otherwise.
 constexpr uint64_t kSwitchNs = 100'000;
-// Least part of others that an online tenant waits for (kmod/core/core.h, CORE_OTHER_SLICE_MIN_NS).
-constexpr uint64_t kOtherSliceNs = 200'000;
 
 std::string quoted(const std::string &text) {
   std::string out = "\"";
@@ -124,7 +123,7 @@ class CardCompiler {
     if (!has_default) desired.tenants.push_back({"default", {}});
     checkGuarantees(asked, card);
     if (desired.policy == QGPU_POLICY_BURST_SHARE && desired.method == CardMethod::kModule)
-      checkWakes(asked, desired.tenants.size(), card);
+      checkWakes(asked, desired, card);
     return desired;
   }
 
@@ -160,25 +159,63 @@ class CardCompiler {
               ENOSPC);
   }
 
-  // A wait that no plan of this card can keep, all tenants at work (kmod/core/check.c).
-  void checkWakes(const std::vector<Asked> &asked, uint64_t count, const CardInfo &card) {
-    const uint64_t switch_ns = card.switch_ns ? card.switch_ns : kSwitchNs;
-    const auto online = static_cast<uint64_t>(
-        std::count_if(asked.begin(), asked.end(), [](const Asked &a) { return isOnline(a); }));
-    for (const Asked &a : asked) {
-      const auto &[wake_ns, line] = a.resolved.wake_ns;
-      const bool is_online = isOnline(a);
-      const uint64_t bound_ns =
-          is_online ? online * kOtherSliceNs + (online + 1) * switch_ns : 2 * count * switch_ns;
-      if (wake_ns == 0 || wake_ns >= bound_ns) continue;
-      const std::string others =
-          is_online ? std::to_string(online) + (online == 1 ? " online tenant" : " online tenants")
-                    : std::to_string(count) + " tenants, \"default\" counted";
-      problem(line, "tenant." + a.tenant.name + ".wake_within",
+  // A wait that no plan of this card can keep.
+  void checkWakes(const std::vector<Asked> &asked, const DesiredCard &desired,
+                  const CardInfo &card) {
+    const auto bounds = wakeBoundsOf(desired, card.switch_ns ? card.switch_ns : kSwitchNs);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      const auto &[wake_ns, line] = asked[i].resolved.wake_ns;
+      if (wake_ns == 0 || wake_ns >= bounds[i].ns) continue;
+      problem(line, "tenant." + asked[i].tenant.name + ".wake_within",
               quoted(durationText(wake_ns)) + " cannot be kept on card " + cardText(card) + " (" +
-                  others + "): must be " + quoted(durationText(bound_ns)) + " at least",
+                  besideText(asked, asked[i], desired.tenants.size()) +
+                  "): " + boundText(bounds[i]),
               ENOSPC);
     }
+  }
+
+  static std::string boundText(const WakeBound &bound) {
+    switch (bound.by) {
+      case Hindrance::kOnline:
+        return "no wait can be promised beside online tenants";
+      case Hindrance::kShares:
+        return "no wait can be promised to it, since the others may leave it nothing";
+      case Hindrance::kWindows:
+        return "no wait can be promised beside windows that may take all the time";
+      case Hindrance::kSwitches:
+        break;
+    }
+    if (bound.ns > kWakeMaxNs) return "no wait of 10s or less can be";
+    // Whole microseconds.
+    return "must be " + quoted(durationText((bound.ns + 999) / 1000 * 1000)) + " at least";
+  }
+
+  // Who makes its wait longer.
+  static std::string besideText(const std::vector<Asked> &asked, const Asked &self, size_t count) {
+    const std::vector<std::string> online = namesOf(asked, isOnline);
+    const std::vector<std::string> clocked = namesOf(asked, hasWindows);
+    const std::string windows =
+        clocked.empty() ? "" : ", windows on the clock of " + listText(clocked);
+    if (hasWindows(self)) return "it has windows on the clock";
+    if (isOnline(self))
+      return std::to_string(online.size()) + " online tenant" + (online.size() == 1 ? "" : "s") +
+             windows;
+    if (!online.empty()) return "online: " + listText(online);
+    return std::to_string(count) + " tenants, \"default\" counted" + windows;
+  }
+
+  template <typename Which>
+  static std::vector<std::string> namesOf(const std::vector<Asked> &asked, Which which) {
+    std::vector<std::string> names;
+    for (const Asked &a : asked)
+      if (which(a)) names.push_back(quoted(a.tenant.name));
+    return names;
+  }
+
+  static bool hasWindows(const Asked &asked) {
+    const Resolved &resolved = asked.resolved;
+    return !isOnline(asked) && resolved.ceiling_tenths.value < kTenthsOfWhole &&
+           resolved.ceiling_tenths.value == resolved.guarantee_tenths.value;
   }
 
   static bool isOnline(const Asked &asked) {

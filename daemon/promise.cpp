@@ -32,6 +32,16 @@ core_settings coreSettings(const TenantSettings &settings) {
   return out;
 }
 
+core_params paramsOf(uint64_t switch_ns) {
+  core_params params;
+  core_params_default(&params);
+  params.switch_ns = switch_ns;
+  params.slice_min_ns = 1;
+  params.slice_max_ns = kSliceMaxNs;
+  params.slice_round = asItIs;
+  return params;
+}
+
 using Tenants = std::vector<const DesiredTenant *>;
 
 // What the plan of others depends on while it sleeps.
@@ -44,12 +54,7 @@ class Plan {
  public:
   Plan(const DesiredCard &card, const Tenants &active, const Tenants &asleep, uint64_t switch_ns)
       : active_count_(active.size()) {
-    core_params params;
-    core_params_default(&params);
-    params.switch_ns = switch_ns;
-    params.slice_min_ns = 1;
-    params.slice_max_ns = kSliceMaxNs;
-    params.slice_round = asItIs;
+    const core_params params = paramsOf(switch_ns);
     if (core_init(&core_, &params, static_cast<u32>(active.size() + asleep.size()), 1, 0))
       throw std::bad_alloc();
     core_policy_set(&core_, static_cast<core_policy>(card.policy), card.cycle_ns);
@@ -71,7 +76,7 @@ class Plan {
     if (core_.policy == CORE_BEST_EFFORT) return out;
     switch (tenant.place) {
       case CORE_ROTATES:
-        out.wait_ns = stretched(rotation_ns_ - tenant.cycle_slice_ns + switches_ns_);
+        if (tenant.share_ppm) out.wait_ns = wait(rotation_ns_ - tenant.cycle_slice_ns, visits_);
         out.off_ppm = spread(tenant.cycle_slice_ns, rotation_ns_, rotation_ns_ + switches_ns_);
         break;
       case CORE_RANKED:  // beside online: whenever the turns that it leaves come
@@ -82,7 +87,8 @@ class Plan {
         out.off_ppm = spread(tenant.budget_ns, tenant.period_ns, 2 * tenant.period_ns);
         break;
       case CORE_BESIDE:
-        out.wait_ns = core_.other_slice_ns + 2 * core_.params.switch_ns + others_ns(tenant);
+        out.wait_ns =
+            core_.other_slice_ns + 2 * core_.params.switch_ns + beside_ns(tenant) + load_.burst_ns;
         break;
     }
     return out;
@@ -92,16 +98,21 @@ class Plan {
   // its whole cycle. 0 = the rotation is not all that is in its way.
   uint64_t wakerWait() const {
     if (core_.policy != CORE_BURST_SHARE || turns_ns_) return 0;
-    return stretched(rotation_ns_ + (active_count_ + 1) * core_.params.switch_ns);
+    return wait(rotation_ns_, active_count_ + 1);
   }
   // Its part of a round of the rotation; 0 = it is in none.
   uint64_t sliceNs(size_t i) const {
     const core_tenant &tenant = members_[i].tenant;
     return tenant.place == CORE_ROTATES ? tenant.cycle_slice_ns : 0;
   }
-  // A round in which the plan is replaced: slices of either, and the one that was cut goes on.
-  uint64_t mixedWait(uint64_t slices_ns, size_t switches) const {
-    return stretched(slices_ns + (switches + 1) * core_.params.switch_ns + core_.params.takeoff_ns);
+  // Of others that have @slices_ns together, @visits with its own; windows on the clock come in
+  // between. 0 = no wait is long enough.
+  uint64_t wait(uint64_t slices_ns, size_t visits) const {
+    uint64_t wait_ns = 0;
+    if (visits > 1)
+      wait_ns = core_wait_rotating_ns(&core_.params, static_cast<u32>(visits), slices_ns);
+    wait_ns = core_load_stretch(&load_, wait_ns);
+    return wait_ns == UINT64_MAX ? 0 : wait_ns;
   }
 
   uint32_t lossPpm() const {
@@ -134,51 +145,35 @@ class Plan {
       const core_tenant &tenant = member.tenant;
       if (tenant.place == CORE_ROTATES && tenant.share_ppm) {
         rotation_ns_ += tenant.cycle_slice_ns;
-        switches_ns_ += core_.params.switch_ns;
+        visits_++;
       } else if (tenant.place == CORE_RANKED && tenant.share_ppm) {
         turns_ns_ += turn(tenant) + cost();
       } else if (tenant.place == CORE_CLOCKED && tenant.period_ns) {
         clock_ppm_ += cost() * CORE_PPM / tenant.period_ns;
-        clock_used_ppm_ += (tenant.budget_ns + cost()) * CORE_PPM / tenant.period_ns;
-        clock_ns_ += tenant.budget_ns + cost();
+        core_load_window(&load_, &core_.params, tenant.budget_ns, tenant.period_ns);
       }
     }
-    if (switches_ns_ <= core_.params.switch_ns) switches_ns_ = 0;  // alone nobody is switched
+    if (visits_ > 1) switches_ns_ = visits_ * core_.params.switch_ns;  // alone nobody is switched
   }
 
-  // From the begin of one period, where it ran, to the end of the next; what it has there may come
-  // late by a window that had begun, of the budgets of two periods at most. Or it had two budgets
-  // in one window, misses the next period while others have theirs, and runs by the end of the one
-  // after.
   uint64_t clockedWait(const core_tenant &self) const {
-    const uint64_t rest_ns = self.period_ns - self.budget_ns;
     uint64_t longest_ns = 0;
     for (const Member &member : members_)
       if (&member.tenant != &self && member.tenant.place == CORE_CLOCKED)
         longest_ns = std::max<uint64_t>(longest_ns, 2 * member.tenant.budget_ns);
-    if (!longest_ns) return 2 * rest_ns;
-    return 2 * rest_ns + std::max(longest_ns, rest_ns) + cost();
+    return core_wait_clocked_ns(&core_.params, self.budget_ns, self.period_ns, longest_ns);
   }
 
   uint64_t turn(const core_tenant &tenant) const {
     return std::max<uint64_t>(tenant.cycle_slice_ns, core_.params.tenure_ns);
   }
 
-  // Windows on the clock come in between.
-  uint64_t stretched(uint64_t wait_ns) const {
-    if (!clock_ns_ || clock_used_ppm_ >= CORE_PPM) return wait_ns + clock_ns_;
-    return (wait_ns + clock_ns_) * CORE_PPM / (CORE_PPM - clock_used_ppm_);
-  }
-
-  // Slices of the other online tenants and their switches; windows on the clock that can wait no
-  // longer, one after the other.
-  uint64_t others_ns(const core_tenant &self) const {
+  // Slices of the other online tenants and their switches.
+  uint64_t beside_ns(const core_tenant &self) const {
     uint64_t ns = 0;
-    for (const Member &member : members_) {
-      if (&member.tenant == &self) continue;
-      if (member.tenant.place == CORE_BESIDE) ns += member.tsg.planned_ns + core_.params.switch_ns;
-      if (member.tenant.place == CORE_CLOCKED) ns += 2 * member.tenant.budget_ns + cost();
-    }
+    for (const Member &member : members_)
+      if (&member.tenant != &self && member.tenant.place == CORE_BESIDE)
+        ns += member.tsg.planned_ns + core_.params.switch_ns;
     return ns;
   }
 
@@ -193,8 +188,9 @@ class Plan {
   struct core core_ {};
   size_t active_count_;
   std::deque<Member> members_;  // the active first
-  uint64_t rotation_ns_ = 0, switches_ns_ = 0, turns_ns_ = 0;
-  uint64_t clock_ns_ = 0, clock_ppm_ = 0, clock_used_ppm_ = 0;
+  uint64_t rotation_ns_ = 0, switches_ns_ = 0, turns_ns_ = 0, clock_ppm_ = 0;
+  size_t visits_ = 0;  // in a round of the rotation
+  core_load load_{};
 };
 
 bool isSame(const TenantSettings &a, const TenantSettings &b) {
@@ -339,7 +335,7 @@ class Sets {
     }
     for (size_t i = 0; i < all_.size(); ++i)
       if (slices_ns_[i] && slices_ns_[*set.without])
-        keepWait(i, set, fewer.mixedWait(round_ns - longer_ns[i], visits));
+        keepWait(i, set, fewer.wait(round_ns - longer_ns[i], visits));
   }
 
   void keepWait(size_t i, const ActiveSet &set, uint64_t wait_ns) {
@@ -356,6 +352,21 @@ class Sets {
 };
 
 }  // namespace
+
+std::vector<WakeBound> wakeBoundsOf(const DesiredCard &card, uint64_t switch_ns) {
+  const core_params params = paramsOf(switch_ns);
+  std::vector<core_settings> settings;
+  for (const DesiredTenant &tenant : card.tenants)
+    settings.push_back(coreSettings(tenant.settings));
+  core_crowd crowd;
+  core_crowd_of(&crowd, &params, settings.data(), static_cast<u32>(settings.size()));
+  std::vector<WakeBound> bounds;
+  for (const core_settings &asked : settings) {
+    const core_wake_bound bound = core_wake_bound_of(&crowd, &asked);
+    bounds.push_back({bound.ns, static_cast<Hindrance>(bound.by)});
+  }
+  return bounds;
+}
 
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns) {
   Sets sets(card, switch_ns);

@@ -20,7 +20,8 @@ struct TenantPromise {
   // group beside online tenants: it takes turns in windows and loses the engine to them. Not in it:
   // tails of work that cannot be cut; gaps that are held for launch-and-sync owners of windows;
   // the order by lag that tenants get who do not fit the rotation; more than one tenant that wakes
-  // in one round of it.
+  // in one round of it. Who asked for a wait has room for held gaps and wakers in what it asked
+  // for.
   uint64_t wait_ns = 0;
   uint32_t off_ppm = 0;  // most that any second may be off by, of the share's whole
 };
@@ -52,5 +53,17 @@ struct ComputedPromises {
 // each other. Of more than 4096 pairs of different settings (from 91 on), each tenant's with those
 // of the largest shares.
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns);
+
+// Why no wait can be promised: the same values as enum core_hindrance.
+enum class Hindrance { kSwitches, kOnline, kShares, kWindows };
+
+struct WakeBound {
+  uint64_t ns;  // the shortest wait that can be promised; UINT64_MAX = none
+  Hindrance by;
+};
+
+// For each tenant of a card under burst-share, "default" among them: what the driver holds a
+// wake_within against.
+std::vector<WakeBound> wakeBoundsOf(const DesiredCard &card, uint64_t switch_ns);
 
 }  // namespace qgpu

@@ -236,8 +236,7 @@ static const struct sentence sentences[] = {
 	{ -ERANGE, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS, "no such class" },
 	{ -ENOSPC, CORE_FIELD_GUARANTEE, QGPU_A_TENANT_GUARANTEE_PPM,
 	  "with this tenant the guarantees add up to more than the card" },
-	{ -ENOSPC, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS,
-	  "so short a wait cannot be kept among so many tenants" },
+	{ -ENOSPC, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS, "so short a wait cannot be kept here" },
 	{ -ERANGE, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS, "a longest wait is 10 s at most" },
 	{ -ERANGE, CORE_FIELD_HANG, QGPU_A_TENANT_HANG_NS, "a hang timeout is an hour at most" },
 	{ -EOPNOTSUPP, CORE_FIELD_CLASS, QGPU_A_TENANT_CLASS,
@@ -245,6 +244,22 @@ static const struct sentence sentences[] = {
 	{ -EOPNOTSUPP, CORE_FIELD_WAKE, QGPU_A_TENANT_WAKE_NS,
 	  "a longest wait is not enforced under this policy" },
 };
+
+/* A wait that cannot be promised at all. */
+static const char *const hindrances[] = {
+	[CORE_HINDERED_BY_ONLINE] = "no wait can be promised beside online tenants",
+	[CORE_HINDERED_BY_SHARES] = "no wait can be promised where others may leave it nothing",
+	[CORE_HINDERED_BY_WINDOWS] =
+		"no wait can be promised beside windows on the clock that may take all the time",
+};
+
+static const char *sentence_of(const struct core_refusal *why, const char *text)
+{
+	bool hindered = why->field == CORE_FIELD_WAKE && why->error == -ENOSPC &&
+			why->bound.by != CORE_HINDERED_BY_SWITCHES;
+
+	return hindered ? hindrances[why->bound.by] : text;
+}
 
 static int refuse_tenant(struct plan *plan, const struct core_refusal *why,
 			 const struct qgpu_tenant_change *change)
@@ -258,7 +273,8 @@ static int refuse_tenant(struct plan *plan, const struct core_refusal *why,
 			continue;
 		if (change)
 			attr = change->attrs[sentences[i].attr] ?: change->nest;
-		return refuse(plan, why->error, attr ?: policy_attr, sentences[i].text);
+		return refuse(plan, why->error, attr ?: policy_attr,
+			      sentence_of(why, sentences[i].text));
 	}
 	return refuse(plan, why->error, change ? change->nest : policy_attr,
 		      "a tenant's settings are refused");

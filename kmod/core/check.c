@@ -55,28 +55,20 @@ static enum core_field not_enforced(enum core_policy policy, const struct core_s
 	return CORE_FIELD_NONE;
 }
 
-/* All awake at once: the rotation may lose half to switching, not more. */
-static u64 rotation_bound(const struct core_params *params, u32 count)
-{
-	return 2ull * count * params->switch_ns;
-}
-
 static int check_wakes(const struct core_params *params, const struct core_settings *settings,
 		       u32 count, struct core_refusal *refusal)
 {
-	u32 online = 0, i;
-	u64 bound_ns;
+	struct core_wake_bound bound;
+	struct core_crowd crowd;
+	u32 i;
 
-	for (i = 0; i < count; i++)
-		online += settings[i].class_ == CORE_ONLINE;
+	core_crowd_of(&crowd, params, settings, count);
 	for (i = 0; i < count; i++) {
-		bound_ns = settings[i].class_ == CORE_ONLINE ?
-				   core_online_bound_ns(params, online) :
-				   rotation_bound(params, count);
-		if (!settings[i].wake_ns || settings[i].wake_ns >= bound_ns)
+		bound = core_wake_bound_of(&crowd, &settings[i]);
+		if (!settings[i].wake_ns || settings[i].wake_ns >= bound.ns)
 			continue;
 		if (refusal)
-			refusal->bound_ns = bound_ns;
+			refusal->bound = bound;
 		return refuse(refusal, -ENOSPC, i, CORE_FIELD_WAKE);
 	}
 	return 0;

@@ -44,7 +44,7 @@
  * until the ledger sees it. From (R): C_smooth = E / max phi(1-phi) - M*s keeps it below E.
  * Throughput is C / (C + M*s), so C_loss = M*s*(1-l)/l reaches 1 - l and 19*M*s 95 %.
  * A waker waits at most (1-phi)*C + M*s: C_wake = (50 ms - M*s) / (1-phi), a soft aim that yields
- * where it would cost more than 15 %, that is below 17/3 * M*s:
+ * where it would cost more than 15 %, that is below 17/3 * M*s (for what was promised see WAITS):
  *
  *     C = min(C_loss, max(C_smooth, 19*M*s), max(C_wake, 17/3*M*s))
  *
@@ -137,6 +137,33 @@
  * one other while a tail is on may cost an online waker a second tail: the engine chooses who is
  * next when it is told of a list.
  *
+ * WAITS (burst-share). What wake_within promises holds where each tenant has one context; settings
+ * say no more. A member of the rotation waits for one visit of each other. While a wait is promised
+ * plans are a round apart (keep_ns), so there are two at most in it: by the one the others have X
+ * in sum, by the other X', and one who wakes when the most of X is over may have the most of X'.
+ * Until there is a plan for it, it has 2*s. Each visit costs s. A change of plan cuts: whom it cuts
+ * is loaded again, s + p, and how far it was is known to P/2; two cuts, since what was cut before
+ * the wait goes on in it. With n members, m of them asleep,
+ *
+ *     wait <= X + X' + (n + 2*m)*s + 2*(s + p + P/2)                                   (K)
+ *
+ * so X is half of what the promise leaves, and n*s at least: no more than half is lost to
+ * switching. Ceilings: who has used one leaves, p, and comes back, s, all on one grid of 20 ms, one
+ * cut of P/2. Windows on the clock: in any t an owner has what is left of one budget, and a budget
+ * at each start of a period, b * (2 + t/F). Its gaps are held for as long as it runs, so its
+ * windows are up to 2*b long, and each costs s + p and s to come back. With B and U the sums of the
+ * first and of the rate, a wait of t becomes (t + B) / (1 - U): longer than any if U >= 1, half a
+ * card. Who has such windows waits from its budget of one period to the end of the next, or if it
+ * ran two budgets at once or too much, one more:
+ *
+ *     wait <= 2*(F - b) + max(longest window, F - b) + s + p                            (C)
+ *
+ * Online tenants wait (O) and B. Beside them nobody of the group is promised anything, nor anybody
+ * whom the guarantees, or the normal if it is offline, may leave no share. Not kept: beside work
+ * that cannot be cut; beside windows by lag, which follow no order; when an owner on the clock ends
+ * its windows with gaps and begins anew many times in a period, each at the cost of switching; and
+ * while tenants have many contexts, each of which costs s more.
+ *
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
  * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and windows end
@@ -151,9 +178,9 @@
  * amount in +-d/2: variance d^2/12; a visit that only one look saw is there or not: d^2. The
  * published error is 3 standard deviations. A look whose time depends on what was seen has no
  * weight, but near a window's end, where what is seen decides when that is, and after it: tails are
- * much the same each time, so they and the switch that follows are looked at until they end. At the edges of an exclusive window turn.c looks in steps of at most 0.1 % of the
- * window; the same rule then is "the middle of the last step", and the half steps are added up as
- * a hard bound.
+ * much the same each time, so they and the switch that follows are looked at until they end. At the
+ * edges of an exclusive window turn.c looks in steps of at most 0.1 % of the window; the same rule
+ * then is "the middle of the last step", and the half steps are added up as a hard bound.
  *
  * LAG. lag_i = entitled - run over delivered time while i is busy. With the virtual time
  * V = integral of d(delivered) / (sum of phi of the busy), entitled = phi_i * (V - V at joining):
@@ -164,7 +191,7 @@
  * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (three heaps). Periods of
  * many owners may end at once: each pick refills two at most of either heap, shortest periods
  * first; more than two windows never begin in one turn. A plan is O(n) and is made at most every
- * max(5 ms, C/4).
+ * max(5 ms, C/4), and every round while a wait is promised.
  */
 #ifndef QGPU_CORE_H
 #define QGPU_CORE_H
@@ -190,8 +217,8 @@
 #define CORE_CAP_BUDGET_MAX_NS 10000000ull
 /* A tail as long as this shows that a tenant does not fit the rotation. */
 #define CORE_TAIL_LONG_NS 20000000ull
-/* Beside online tenants: the least slice of the one other, the longest cycle of its windows in least
- * ones, and after how much uninterrupted online work offline tenants leave. */
+/* Beside online tenants: the least slice of the one other, the longest cycle of its windows in
+ * least ones, and after how much uninterrupted online work offline tenants leave. */
 #define CORE_OTHER_SLICE_MIN_NS 200000ull
 #define CORE_TENURES_MAX 100ull
 #define CORE_LEAVE_NS 5000000ull
@@ -264,7 +291,8 @@ enum core_place {
  *             among themselves of the online
  * @floor_ppm: of delivered time if all online tenants were busy; 0 without any
  * @shown_ppm: what it may count on now: its floor while online is awake, else its share
- * @cycle_slice_ns: T, its part of the cycle, over all its awake TSGs; 0 = asleep, or not of the group
+ * @cycle_slice_ns: T, its part of the cycle, over all its awake TSGs; 0 = asleep, or not of the
+ * group
  * @period_ns, @budget_ns: F and b of its windows on the clock after scaling, or of its ceiling if
  *                         @capped; 0 = neither
  * @trim_ppm: correction of T by the ledger, -100000 ... 100000
@@ -376,7 +404,8 @@ struct core_heap {
 	u8 id;
 };
 
-/* On the clock with budget; without budget, on the clock or under a ceiling; taking turns by lag. */
+/* On the clock with budget; without budget, on the clock or under a ceiling; taking turns by lag.
+ */
 enum { CORE_HEAP_NONE, CORE_HEAP_READY, CORE_HEAP_WAITING, CORE_HEAP_RANKED };
 
 /**
@@ -402,8 +431,8 @@ enum core_window_kind {
 
 /**
  * struct core_window - what is on
- * @kind, @owner: owner under EXCLUSIVE and ONLINE; under ROTATION &core.rotation when it has an end;
- *                or NULL: it goes on until somebody waits
+ * @kind, @owner: owner under EXCLUSIVE and ONLINE; under ROTATION &core.rotation when it has an
+ * end; or NULL: it goes on until somebody waits
  * @budget_ns: most that the owner may run in it
  * @spent_ns: what it ran in it
  * @from_ns: when it was decided, or when the tail before it was seen last
@@ -446,6 +475,7 @@ struct core_totals {
  *         ceiling's period ended is to be in it again
  * @limited: somebody awake has a budget
  * @planned_at_ns, @trimmed_at_ns: when that was last done
+ * @keep_ns: least time to the next plan, so that a wait that was promised has two at most in it
  * @interrupted: the rotation was not alone since the last trim
  * @forgive: the next plan cuts lags to one slice
  *
@@ -483,7 +513,7 @@ struct core {
 	u64 other_slice_ns;
 	u32 awake_tenants, awake_tsgs;
 	bool dirty, urgent, stale, let_go, limited;
-	u64 planned_at_ns, trimmed_at_ns;
+	u64 planned_at_ns, trimmed_at_ns, keep_ns;
 	bool interrupted, forgive;
 
 	u64 looked_ns;
@@ -618,11 +648,131 @@ void core_plan_make(struct core *core, u64 now_ns);
 /* Used between the files of the core: when the next plan may be made. */
 u64 core_plan_from_ns(const struct core *core);
 
+/*
+ * bound.c: the longest waits (WAITS)
+ */
+
+/**
+ * struct core_clock - the windows on the clock of a card
+ * @sum_ppm: sum of their shares
+ * @over_ppm: sum of what the windows cost beside them
+ */
+struct core_clock {
+	u64 sum_ppm, over_ppm;
+};
+
+/* One more with a share of its own; the period of one; its budget, scaled where windows and their
+ * costs together would pass the whole. */
+void core_clock_add(struct core_clock *clock, const struct core_params *params, u32 share_ppm);
+u64 core_clock_period_ns(const struct core_params *params, u32 share_ppm);
+u64 core_clock_budget_ns(const struct core_clock *clock, const struct core_params *params,
+			 u32 share_ppm);
+
+/**
+ * core_on_grid_ns() - the shortest period on a grid of powers of two that is @least_ns long, or the
+ * longest up to @most_ns
+ *
+ * Whose periods divide each other's comes in the same place of each (EXCLUSIVE WINDOWS), and a
+ * period that hangs on the cycle seldom changes.
+ */
+u64 core_on_grid_ns(const struct core_params *params, u64 least_ns, u64 most_ns);
+
+/**
+ * struct core_load - what takes the engine from those who wait for it
+ * @burst_ns: what of it may come at once
+ * @ppm: and how much of the wall it takes beside
+ */
+struct core_load {
+	u64 burst_ns, ppm;
+};
+
+/* Windows of @window_ns on the wall in each @period_ns; @ceilings tenants that leave the rotation
+ * when theirs is reached, and come back. */
+void core_load_window(struct core_load *load, const struct core_params *params, u64 window_ns,
+		      u64 period_ns);
+void core_load_ceilings(struct core_load *load, const struct core_params *params, u32 ceilings);
+
+/**
+ * core_load_stretch() - what a wait of @wait_ns becomes with @load in it; U64_MAX = endless
+ * core_load_spare() - what of a wait of @wait_ns is left beside @load
+ */
+u64 core_load_stretch(const struct core_load *load, u64 wait_ns);
+u64 core_load_spare(const struct core_load *load, u64 wait_ns);
+
+/**
+ * core_wait_rotating_ns() - the longest wait among @contexts that rotate
+ * @slices_ns: what the others have in it
+ *
+ * core_slices_within_ns() - what the others may have by one plan, so that a wait of @wait_ns is
+ * kept among @awake that rotate and @asleep that may wake
+ */
+u64 core_wait_rotating_ns(const struct core_params *params, u32 contexts, u64 slices_ns);
+u64 core_slices_within_ns(const struct core_params *params, u32 awake, u32 asleep, u64 wait_ns);
+
+/**
+ * core_wait_clocked_ns() - the longest wait of an owner of windows on the clock
+ * @longest_ns: the longest window of any other owner; 0 = there is none
+ */
+u64 core_wait_clocked_ns(const struct core_params *params, u64 budget_ns, u64 period_ns,
+			 u64 longest_ns);
+
 /**
  * core_online_bound_ns() - the shortest wait that can be promised to @online online tenants: the
  * other's slice and the slices of those beside it, and a switch before each and before its own
  */
 u64 core_online_bound_ns(const struct core_params *params, u32 online);
+
+/**
+ * core_is_fixed() - guarantee and ceiling are one share of the wall: windows on the clock
+ */
+bool core_is_fixed(const struct core_settings *settings);
+
+/**
+ * struct core_crowd - all tenants of a card by their settings, under burst-share
+ * @params: the card
+ * @online: how many are online
+ * @members: how many rotate where nobody is
+ * @capped: of those, how many have a ceiling
+ * @guaranteed_ppm: what comes before weights among the members
+ * @claimed_ppm: and what comes before offline ones
+ * @clock: windows on the clock
+ * @load: what they take, with their gaps
+ * @longest_ns: the longest of them
+ * @second_ns: and the longest of all but that one's owner
+ */
+struct core_crowd {
+	const struct core_params *params;
+	u32 online, members, capped;
+	u64 guaranteed_ppm, claimed_ppm;
+	struct core_clock clock;
+	struct core_load load;
+	u64 longest_ns, second_ns;
+};
+
+void core_crowd_of(struct core_crowd *crowd, const struct core_params *params,
+		   const struct core_settings *settings, u32 count);
+
+/* What keeps a wait from being shorter, or from being promised at all: switches; who comes first;
+ * claims that may leave it nothing; windows on the clock that may take what is left. */
+enum core_hindrance {
+	CORE_HINDERED_BY_SWITCHES,
+	CORE_HINDERED_BY_ONLINE,
+	CORE_HINDERED_BY_SHARES,
+	CORE_HINDERED_BY_WINDOWS,
+};
+
+/**
+ * struct core_wake_bound - what can be promised to one of a crowd
+ * @ns: the shortest wait; U64_MAX = none
+ * @by: why there is none
+ */
+struct core_wake_bound {
+	u64 ns;
+	enum core_hindrance by;
+};
+
+struct core_wake_bound core_wake_bound_of(const struct core_crowd *crowd,
+					  const struct core_settings *settings);
 
 /*
  * ledger.c
@@ -798,13 +948,14 @@ enum core_field {
  * @tenant: index into the settings given; U32_MAX = the card's own settings
  * @field: the guilty setting
  * @sum_ppm: with -ENOSPC and a guarantee, what they add up to with @tenant's
- * @bound_ns: with -ENOSPC and a wait, the shortest that could be promised
+ * @bound: with -ENOSPC and a wait, the shortest that could be promised
  */
 struct core_refusal {
 	int error;
 	u32 tenant;
 	enum core_field field;
-	u64 sum_ppm, bound_ns;
+	u64 sum_ppm;
+	struct core_wake_bound bound;
 };
 
 /**
@@ -813,7 +964,8 @@ struct core_refusal {
  *            one that goes over is named
  *
  * Return: 0; -ERANGE a number outside its range; -EOPNOTSUPP not enforced under this policy;
- * -ENOSPC guarantees over 100 %, or a wait that no plan can keep. @refusal (may be NULL) says which.
+ * -ENOSPC guarantees over 100 %, or a wait that no plan can keep. @refusal (may be NULL) says
+ * which.
  */
 int core_check(const struct core_params *params, enum core_policy policy, u64 cycle_ns,
 	       const struct core_settings *settings, u32 count, struct core_refusal *refusal);
@@ -863,8 +1015,8 @@ static inline bool core_owns_window(const struct core *core, const struct core_t
 {
 	const struct core_tenant *owner = core->window.owner;
 
-	return owner && (owner == tenant ||
-			 (owner == &core->rotation && tenant->place == CORE_ROTATES));
+	return owner &&
+	       (owner == tenant || (owner == &core->rotation && tenant->place == CORE_ROTATES));
 }
 
 #endif

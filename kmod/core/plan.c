@@ -18,7 +18,7 @@
 
 static u64 plan_gap(const struct core *core)
 {
-	return clamp(core->cycle_ns >> 2, CORE_REPLAN_NS, CORE_REPLAN_MAX_NS);
+	return max(clamp(core->cycle_ns >> 2, CORE_REPLAN_NS, CORE_REPLAN_MAX_NS), core->keep_ns);
 }
 
 u64 core_plan_from_ns(const struct core *core)
@@ -38,13 +38,6 @@ static bool present(const struct core_tenant *tenant)
 
 /* ---- places ---- */
 
-/* Guarantee and ceiling are one share of the wall: windows on the clock. */
-static bool is_fixed(const struct core_tenant *tenant)
-{
-	return tenant->asked.ceiling_ppm < CORE_PPM &&
-	       tenant->asked.guarantee_ppm == tenant->asked.ceiling_ppm;
-}
-
 static enum core_place place_of(const struct core *core, const struct core_tenant *tenant)
 {
 	if (core->policy == CORE_FIXED_SHARE || core->policy == CORE_EQUAL_SHARE)
@@ -53,7 +46,7 @@ static enum core_place place_of(const struct core *core, const struct core_tenan
 		return CORE_ROTATES;
 	if (tenant->asked.class_ == CORE_ONLINE)
 		return CORE_BESIDE;
-	if (is_fixed(tenant))
+	if (core_is_fixed(&tenant->asked))
 		return CORE_CLOCKED;
 	if (core->online_count)
 		return CORE_RANKED;
@@ -252,46 +245,108 @@ static void plan_shares(struct core *core)
 	plan_shown(core);
 }
 
+/* ---- windows on the clock ---- */
+
+static bool has_windows(const struct core_tenant *tenant)
+{
+	return tenant->place == CORE_CLOCKED && tenant->share_ppm;
+}
+
+static struct core_clock clock_of(const struct core *core)
+{
+	struct core_clock clock = { 0, 0 };
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++)
+		if (has_windows(core->tenants[i]))
+			core_clock_add(&clock, &core->params, core->tenants[i]->share_ppm);
+	return clock;
+}
+
+/* What they take from all others; their gaps are held for as long as they run. */
+static struct core_load window_load(const struct core *core)
+{
+	struct core_clock clock = clock_of(core);
+	const struct core_params *params = &core->params;
+	struct core_load load = { 0, 0 };
+	u32 i, share_ppm;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		if (!has_windows(core->tenants[i]))
+			continue;
+		share_ppm = core->tenants[i]->share_ppm;
+		core_load_window(&load, params, 2 * core_clock_budget_ns(&clock, params, share_ppm),
+				 core_clock_period_ns(params, share_ppm));
+	}
+	return load;
+}
+
 /* ---- the rotation ---- */
 
 /* What the cycle depends on. */
 struct group {
-	u32 tsgs;	/* M */
-	u32 share_ppm;	/* sum of shares */
-	u32 least_ppm;	/* of shares */
-	u64 spread_ppm; /* largest phi * (1 - phi), of shares that add up to one */
-	u64 wake_ns;	/* longest cycle that keeps the promised waits */
+	u32 tsgs;	 /* M */
+	u32 sleepers;	 /* tenants that may wake */
+	u32 share_ppm;	 /* sum of shares */
+	u64 trimmed_ppm; /* the same, trimmed */
+	u32 least_ppm;	 /* of shares */
+	u64 spread_ppm;	 /* largest phi * (1 - phi), of shares that add up to one */
+	u64 wake_ns;	 /* longest cycle that keeps the promised waits */
+	struct core_load load;
 };
 
-/* A sleeper with a promise may wake: then it is one more and waits for all the others. */
+/* What takes the engine from those who rotate. */
+static struct core_load load_of(const struct core *core)
+{
+	struct core_load load = window_load(core);
+	const struct core_tenant *tenant;
+	u32 i, ceilings = 0;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		ceilings += core_in_group(tenant) && tenant->asked.ceiling_ppm < CORE_PPM;
+	}
+	core_load_ceilings(&load, &core->params, ceilings);
+	return load;
+}
+
+static u64 trimmed_ppm(const struct core_tenant *tenant)
+{
+	return env_div((u64)tenant->share_ppm * (u64)((s64)CORE_PPM + tenant->trim_ppm), CORE_PPM);
+}
+
+/* A sleeper with a promise may wake: then it waits for all the others. */
 static u64 cycle_for_wake(const struct core *core, const struct core_tenant *tenant,
 			  const struct group *group)
 {
-	bool awake = core_tenant_awake(tenant);
-	u64 switches_ns = (group->tsgs + !awake) * core->params.switch_ns;
-	u64 rest_ns = tenant->asked.wake_ns > 2 * switches_ns ?
-			      tenant->asked.wake_ns - switches_ns :
-			      switches_ns;
-	u32 others_ppm = awake ? group->share_ppm - tenant->share_ppm : group->share_ppm;
+	u64 wake_ns = core_load_spare(&group->load, tenant->asked.wake_ns);
+	u64 rest_ns = core_slices_within_ns(&core->params, group->tsgs, group->sleepers, wake_ns);
+	u64 others_ppm = group->trimmed_ppm - trimmed_ppm(tenant);
 
-	/* Written slices may be longer by 1/256, trimmed ones as well. */
-	rest_ns -= rest_ns >> 6;
+	/* Written slices may be longer by 1/256. */
+	rest_ns -= rest_ns >> 7;
 	return others_ppm ? env_mul_div(rest_ns, group->share_ppm, others_ppm) : U64_MAX;
 }
 
 static struct group survey(const struct core *core)
 {
-	struct group group = { 0, 0, CORE_PPM, 0, U64_MAX };
+	struct group group = { .least_ppm = CORE_PPM, .wake_ns = U64_MAX };
 	const struct core_tenant *tenant;
 	u64 part_ppm;
 	u32 i;
 
+	if (core->policy == CORE_BURST_SHARE)
+		group.load = load_of(core);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
-		if (!core_in_group(tenant) || !tenant->share_ppm)
+		if (!core_in_group(tenant))
+			continue;
+		group.sleepers += present(tenant) && !core_tenant_awake(tenant);
+		if (!tenant->share_ppm)
 			continue;
 		group.tsgs += tenant->awake_count;
 		group.share_ppm += tenant->share_ppm;
+		group.trimmed_ppm += trimmed_ppm(tenant);
 		group.least_ppm = min(group.least_ppm, tenant->share_ppm);
 	}
 	for (i = 0; i < core->tenant_count && group.share_ppm; i++) {
@@ -389,9 +444,9 @@ static u64 least_biased(const struct core *core, u64 longest_ns)
 }
 
 /* C: of every C on the wall each of the group has C * phi, those on the clock the rest. */
-static u64 cycle_of(const struct core *core)
+static u64 cycle_of(const struct core *core, const struct group *of)
 {
-	struct group group = survey(core);
+	struct group group = *of;
 	u64 cycle_ns;
 
 	if (core_on_clock(core) || core->policy == CORE_BEST_EFFORT || !group.share_ppm)
@@ -408,18 +463,30 @@ static u64 cycle_of(const struct core *core)
 	return least_biased(core, cycle_ns);
 }
 
-/* ---- online ---- */
-
-u64 core_online_bound_ns(const struct core_params *params, u32 online)
+static void plan_cycle(struct core *core)
 {
-	return online * CORE_OTHER_SLICE_MIN_NS + (online + 1) * params->switch_ns;
+	struct group group = survey(core);
+	u64 round_ns;
+
+	core->cycle_ns = cycle_of(core, &group);
+	core->keep_ns = 0;
+	if (group.wake_ns == U64_MAX)
+		return;
+	round_ns = env_mul_div(core->cycle_ns, group.share_ppm, CORE_PPM);
+	round_ns = core_wait_rotating_ns(&core->params, group.tsgs + group.sleepers, round_ns);
+	core->keep_ns = min(core_load_stretch(&group.load, round_ns), CORE_LINGER_MAX_NS);
 }
 
-static u64 online_wake(const struct core_tenant *tenant, u64 bound_ns)
+/* ---- online ---- */
+
+/* What was asked holds with windows on the clock in it, what was not asked beside them. */
+static u64 online_wake(const struct core_tenant *tenant, u64 bound_ns, u64 windows_ns)
 {
-	if (tenant->asked.wake_ns)
-		return max(tenant->asked.wake_ns, bound_ns);
-	return max(CORE_ONLINE_WAKE_NS, bound_ns);
+	u64 wake_ns = tenant->asked.wake_ns;
+
+	if (!wake_ns)
+		return max(CORE_ONLINE_WAKE_NS, bound_ns);
+	return max(wake_ns > windows_ns ? wake_ns - windows_ns : 0, bound_ns);
 }
 
 /*
@@ -429,6 +496,7 @@ static u64 online_wake(const struct core_tenant *tenant, u64 bound_ns)
 static void plan_online(struct core *core, u64 *online_cycle_ns)
 {
 	u64 bound_ns = core_online_bound_ns(&core->params, core->online_count);
+	u64 windows_ns = core->online_count ? window_load(core).burst_ns : 0;
 	u64 wake_ns = U64_MAX, spare_ns, least_ppm = CORE_PPM;
 	const struct core_tenant *tenant;
 	u64 other_ns;
@@ -441,7 +509,7 @@ static void plan_online(struct core *core, u64 *online_cycle_ns)
 		tenant = core->tenants[i];
 		if (tenant->place != CORE_BESIDE || !present(tenant))
 			continue;
-		wake_ns = min(wake_ns, online_wake(tenant, bound_ns));
+		wake_ns = min(wake_ns, online_wake(tenant, bound_ns, windows_ns));
 		least_ppm = min(least_ppm, (u64)tenant->share_ppm);
 	}
 	spare_ns = wake_ns - bound_ns;
@@ -458,42 +526,6 @@ static void plan_online(struct core *core, u64 *online_cycle_ns)
 
 /* ---- budgets ---- */
 
-/* The shortest period on a grid of powers of two that is @least_ns long, or the longest up to
- * @most_ns. Whose periods divide each other's comes in the same place of each (core.h, EXCLUSIVE
- * WINDOWS), and a period that hangs on the cycle seldom changes. */
-static u64 on_grid(const struct core *core, u64 least_ns, u64 most_ns)
-{
-	u64 period_ns = core->params.period_min_ns;
-
-	while (period_ns < least_ns && 2 * period_ns <= most_ns)
-		period_ns *= 2;
-	return period_ns;
-}
-
-static u64 period_of(const struct core *core, const struct core_tenant *tenant,
-		     u64 least_budget_ns)
-{
-	return on_grid(core, env_div(least_budget_ns * CORE_PPM, tenant->share_ppm), U64_MAX / 2);
-}
-
-/* Budgets are scaled where windows and switching together would pass the whole. */
-static void scale_of(const struct core *core, u64 least_ns, u64 *have_ppm, u64 *sum_ppm)
-{
-	u64 cost_ns = core_window_cost_ns(core), over_ppm = 0;
-	const struct core_tenant *tenant;
-	u32 i;
-
-	*sum_ppm = 0;
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		if (tenant->place != CORE_CLOCKED || !tenant->share_ppm)
-			continue;
-		*sum_ppm += tenant->share_ppm;
-		over_ppm += env_div(cost_ns * CORE_PPM, period_of(core, tenant, least_ns)) + 1;
-	}
-	*have_ppm = CORE_PPM > over_ppm ? CORE_PPM - over_ppm : 1;
-}
-
 /* Two cycles at least, so that a round is never cut by it; not more than ten milliseconds of
  * budget. */
 static u64 cap_period(const struct core *core, u32 ceiling_ppm)
@@ -501,17 +533,17 @@ static u64 cap_period(const struct core *core, u32 ceiling_ppm)
 	u64 least_ns = max(env_div(10 * core->params.switch_ns * CORE_PPM, ceiling_ppm),
 			   2 * core->cycle_ns);
 
-	return on_grid(core, least_ns, env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm));
+	return core_on_grid_ns(&core->params, least_ns,
+			       env_div(CORE_CAP_BUDGET_MAX_NS * CORE_PPM, ceiling_ppm));
 }
 
 static void plan_budgets(struct core *core, u64 now_ns)
 {
-	u64 least_ns = max(CORE_BUDGET_MIN_NS, 10 * core->params.switch_ns);
-	u64 have_ppm, sum_ppm, budget_ns, period_ns, ppm;
+	struct core_clock clock = clock_of(core);
+	u64 budget_ns, period_ns, ppm;
 	struct core_tenant *tenant;
 	u32 i;
 
-	scale_of(core, least_ns, &have_ppm, &sum_ppm);
 	core->limited = core_on_clock(core);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
@@ -519,11 +551,9 @@ static void plan_budgets(struct core *core, u64 now_ns)
 		period_ns = 0;
 		ppm = tenant->asked.ceiling_ppm;
 		tenant->capped = false;
-		if (tenant->place == CORE_CLOCKED && tenant->share_ppm) {
-			period_ns = period_of(core, tenant, least_ns);
-			budget_ns = env_mul_div(period_ns, tenant->share_ppm, CORE_PPM);
-			if (sum_ppm > have_ppm)
-				budget_ns = env_mul_div(budget_ns, have_ppm, sum_ppm);
+		if (has_windows(tenant)) {
+			period_ns = core_clock_period_ns(&core->params, tenant->share_ppm);
+			budget_ns = core_clock_budget_ns(&clock, &core->params, tenant->share_ppm);
 		} else if (core->policy == CORE_BURST_SHARE && tenant->place != CORE_CLOCKED &&
 			   ppm < CORE_PPM) {
 			tenant->capped = true;
@@ -600,7 +630,7 @@ void core_plan_make(struct core *core, u64 now_ns)
 
 	plan_places(core);
 	plan_shares(core);
-	core->cycle_ns = cycle_of(core);
+	plan_cycle(core);
 	plan_budgets(core, now_ns);
 	core_ledger_busy_sum(core, now_ns);
 	core_fit_planned(core);

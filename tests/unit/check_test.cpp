@@ -65,12 +65,12 @@ INSTANTIATE_TEST_SUITE_P(
                   s.ceiling_ppm = 100'000;
                 },
                 0, CORE_FIELD_NONE},
-        Refused{"wake", CORE_BURST_SHARE, [](core_settings &s) { s.wake_ns = kMilli; }, 0,
+        Refused{"wake", CORE_BURST_SHARE, [](core_settings &s) { s.wake_ns = 2300 * kMicro; }, 0,
                 CORE_FIELD_NONE},
         Refused{"wake in windows", CORE_FIXED_SHARE, [](core_settings &s) { s.wake_ns = kMilli; },
                 -EOPNOTSUPP, CORE_FIELD_WAKE},
-        Refused{"wake of three that take 600 us to switch", CORE_BURST_SHARE,
-                [](core_settings &s) { s.wake_ns = 599 * kMicro; }, -ENOSPC, CORE_FIELD_WAKE},
+        Refused{"wake of three that take 300 us to switch", CORE_BURST_SHARE,
+                [](core_settings &s) { s.wake_ns = 2299 * kMicro; }, -ENOSPC, CORE_FIELD_WAKE},
         Refused{"wake of online below 200 us and two switches", CORE_BURST_SHARE,
                 [](core_settings &s) {
                   s.class_ = CORE_ONLINE;
@@ -130,7 +130,7 @@ TEST(Check, RefusesWhatTheCardCannotDo) {
   EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, &early, 1, &refusal), -ENOSPC);
   EXPECT_EQ(refusal.field, CORE_FIELD_WAKE);
   EXPECT_EQ(refusal.tenant, 0u);
-  EXPECT_EQ(refusal.bound_ns, 400 * kMicro);
+  EXPECT_EQ(refusal.bound.ns, 400 * kMicro);
   EXPECT_EQ(core_check(&kParams, static_cast<core_policy>(4), 0, &one, 1, &refusal), -ERANGE);
   EXPECT_EQ(refusal.field, CORE_FIELD_POLICY);
   EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 1, &one, 1, &refusal), -ERANGE);
@@ -139,6 +139,88 @@ TEST(Check, RefusesWhatTheCardCannotDo) {
   EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 30 * kMilli, &one, 1, &refusal), 0);
   EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, nullptr, 0, &refusal), 0);
 }
+
+// A card of one who asks and two others, the second of whom is changed.
+struct Bound {
+  const char *name;
+  void (*change)(core_settings &asks, core_settings &other);
+  u64 ns;  // the shortest wait that can be promised; U64_MAX = none
+  core_hindrance by;
+};
+
+class CheckBounds : public ::testing::TestWithParam<Bound> {};
+
+TEST_P(CheckBounds, IsTheShortestWaitThatIsTaken) {
+  const Bound &row = GetParam();
+  std::vector<core_settings> all(3, settings());
+  row.change(all[0], all[1]);
+  core_refusal refusal;
+  all[0].wake_ns = row.ns == U64_MAX ? 10 * kSecond : row.ns - 1;
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, all.data(), 3, &refusal), -ENOSPC)
+      << row.name;
+  EXPECT_EQ(refusal.tenant, 0u);
+  EXPECT_EQ(refusal.field, CORE_FIELD_WAKE);
+  EXPECT_EQ(refusal.bound.ns, row.ns) << row.name;
+  EXPECT_EQ(refusal.bound.by, row.by) << row.name;
+  if (row.ns == U64_MAX) return;
+  all[0].wake_ns = row.ns;
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 0, all.data(), 3, &refusal), 0) << row.name;
+  // A cycle that is asked for yields to it.
+  EXPECT_EQ(core_check(&kParams, CORE_BURST_SHARE, 40 * kMilli, all.data(), 3, &refusal), 0);
+}
+
+void fix(core_settings &s, u32 ppm) { s.guarantee_ppm = s.ceiling_ppm = ppm; }
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, CheckBounds,
+    ::testing::Values(
+        // 5*n*s and two cuts of s + p + P/2.
+        Bound{"three that rotate", [](core_settings &, core_settings &) {}, 2'300'000,
+              CORE_HINDERED_BY_SWITCHES},
+        // And a cut for each of one's periods of 20 ms.
+        Bound{"beside a ceiling",
+              [](core_settings &, core_settings &b) { b.ceiling_ppm = 300'000; },
+              (2'300'000 + 400'000) * 1'000'000ull / (1'000'000 - 20'001) + 1,
+              CORE_HINDERED_BY_SWITCHES},
+        // Two that rotate, windows of 2 ms in 20 ms, each held for 4 ms.
+        Bound{"beside windows", [](core_settings &, core_settings &b) { fix(b, 100'000); },
+              (1'800'000 + 8'500'000) * 1'000'000ull / (1'000'000 - 212'501) + 1,
+              CORE_HINDERED_BY_SWITCHES},
+        Bound{"beside windows of half a card",
+              [](core_settings &, core_settings &b) { fix(b, 500'000); }, U64_MAX,
+              CORE_HINDERED_BY_WINDOWS},
+        Bound{"beside online", [](core_settings &, core_settings &b) { b.class_ = CORE_ONLINE; },
+              U64_MAX, CORE_HINDERED_BY_ONLINE},
+        Bound{"offline beside normal",
+              [](core_settings &a, core_settings &) { a.class_ = CORE_OFFLINE; }, U64_MAX,
+              CORE_HINDERED_BY_SHARES},
+        Bound{"offline with a guarantee",
+              [](core_settings &a, core_settings &) {
+                a.class_ = CORE_OFFLINE;
+                a.guarantee_ppm = 10'000;
+              },
+              2'300'000, CORE_HINDERED_BY_SWITCHES},
+        Bound{"beside a guarantee of all",
+              [](core_settings &, core_settings &b) { b.guarantee_ppm = 1'000'000; }, U64_MAX,
+              CORE_HINDERED_BY_SHARES},
+        // 16 ms of 20 without budget, three times, and a window.
+        Bound{"of windows", [](core_settings &a, core_settings &) { fix(a, 200'000); }, 48'150'000,
+              CORE_HINDERED_BY_SWITCHES},
+        Bound{"of windows beside longer ones",
+              [](core_settings &a, core_settings &b) {
+                fix(a, 200'000);
+                fix(b, 500'000);
+              },
+              52'150'000, CORE_HINDERED_BY_SWITCHES},
+        Bound{"online", [](core_settings &a, core_settings &) { a.class_ = CORE_ONLINE; }, 400'000,
+              CORE_HINDERED_BY_SWITCHES},
+        Bound{"online beside windows",
+              [](core_settings &a, core_settings &b) {
+                a.class_ = CORE_ONLINE;
+                fix(b, 100'000);
+              },
+              8'900'000, CORE_HINDERED_BY_SWITCHES}),
+    [](const auto &info) { return "Row" + std::to_string(info.index); });
 
 }  // namespace
 }  // namespace qgpu::core_bench

@@ -216,39 +216,63 @@ INSTANTIATE_TEST_SUITE_P(
         NotEnforced{kRmNone, "class = \"online\"\nwake_within = \"1ns\"\nhang_timeout = \"1s\"",
                     ""}));
 
-// n * 200 us + (n + 1) * s for n online tenants; 2 * n * s for others, "default" counted.
-TEST(Policy, WaitThatCannotBeKeptIsRefusedWithTheLeastThatCan) {
-  const std::string card = "[[card]]\nmatch = 0\n";
-  auto two = [&](const char *wake) {
-    return card + "[tenant.a]\nclass = \"online\"\nwake_within = \"" + wake +
-           "\"\n[tenant.b]\nclass = \"online\"\n";
-  };
-  EXPECT_EQ(problemOf(two("699us")),
-            "f:5: tenant.a.wake_within: \"699us\" cannot be kept on card GPU-0 (2 online tenants): "
-            "must be \"700us\" at least");
-  EXPECT_EQ(computed(two("699us")).problems.at(0).err, ENOSPC);
-  EXPECT_TRUE(computed(two("700us")).problems.empty());
-  auto normal = [&](const char *wake) {
-    return card + "[tenant.a]\nwake_within = \"" + wake + "\"\n[tenant.b]\n";
-  };
-  EXPECT_EQ(problemOf(normal("0.599ms")),
-            "f:4: tenant.a.wake_within: \"599us\" cannot be kept on card GPU-0 (3 tenants, "
-            "\"default\" counted): must be \"600us\" at least");
-  EXPECT_TRUE(computed(normal("600us")).problems.empty());
-  // An offline tenant waits as others do; an online one beside it does not count for it alone.
-  EXPECT_TRUE(computed(card + "[tenant.a]\nclass = \"online\"\nwake_within = \"400us\"\n"
-                              "[tenant.b]\nclass = \"offline\"\nwake_within = \"600us\"\n")
-                  .problems.empty());
+struct Wait {
+  const char *tenants;  // the first of whom asks
+  const char *wake;
+  const char *problem;  // "" = taken
+};
+
+class PolicyWaits : public ::testing::TestWithParam<Wait> {};
+
+TEST_P(PolicyWaits, AreTakenOrRefusedWithWhatCouldBeKept) {
+  const auto &[tenants, wake, wanted] = GetParam();
+  const std::string text =
+      std::string("[[card]]\nmatch = 0\n[tenant.a]\nwake_within = \"") + wake + "\"\n" + tenants;
+  PolicyOutcome outcome = computed(text);
+  std::string problems;
+  for (const ConfigProblem &problem : outcome.problems) {
+    problems += problem.text();
+    EXPECT_EQ(problem.err, ENOSPC);
+  }
+  const std::string begin =
+      "f:4: tenant.a.wake_within: \"" + std::string(wake) + "\" cannot be kept on card GPU-0 (";
+  EXPECT_EQ(problems, *wanted ? begin + wanted : "") << text;
 }
 
+INSTANTIATE_TEST_SUITE_P(
+    Waits, PolicyWaits,
+    ::testing::Values(
+        Wait{"class = \"online\"\n[tenant.b]\nclass = \"online\"\n", "699us",
+             "2 online tenants): must be \"700us\" at least"},
+        Wait{"class = \"online\"\n[tenant.b]\nclass = \"online\"\n", "700us", ""},
+        Wait{"[tenant.b]\n", "2.299ms",
+             "3 tenants, \"default\" counted): must be \"2.3ms\" at least"},
+        Wait{"[tenant.b]\n", "2.3ms", ""},
+        Wait{"[tenant.b]\nclass = \"online\"\n", "1s",
+             "online: \"b\"): no wait can be promised beside online tenants"},
+        Wait{"class = \"offline\"\n", "1s",
+             "2 tenants, \"default\" counted): no wait can be promised to it, since the others may "
+             "leave it nothing"},
+        Wait{"[tenant.b]\nguarantee = 10\nceiling = 10\n", "5ms",
+             "3 tenants, \"default\" counted, windows on the clock of \"b\"): must be "
+             "\"13.08ms\" at least"},
+        Wait{"[tenant.b]\nguarantee = 10\nceiling = 10\n", "13.08ms", ""},
+        Wait{"[tenant.b]\nguarantee = 60\nceiling = 60\n", "5ms",
+             "3 tenants, \"default\" counted, windows on the clock of \"b\"): no wait can be "
+             "promised beside windows that may take all the time"},
+        Wait{"guarantee = 20\nceiling = 20\n", "5ms",
+             "it has windows on the clock): must be \"48.15ms\" at least"},
+        Wait{"guarantee = 20\nceiling = 20\n", "48.15ms", ""}));
+
 TEST(Policy, TheCardsOwnCostOfASwitchCounts) {
-  ConfigIr config = parsed("[[card]]\nmatch = 0\n[tenant.a]\nwake_within = \"600us\"\n");
+  ConfigIr config = parsed("[[card]]\nmatch = 0\n[tenant.a]\nwake_within = \"1.8ms\"\n");
   CardInfo card = cardNamed(0, "GPU-0");
   card.switch_ns = 200'000;
   PolicyOutcome outcome = compute(config, {}, {card}, {});
   ASSERT_EQ(outcome.problems.size(), 1u);
-  EXPECT_NE(outcome.problems[0].reason.find("\"800us\" at least"), std::string::npos);
-  card.switch_ns = 150'000;
+  EXPECT_NE(outcome.problems[0].reason.find("\"3ms\" at least"), std::string::npos)
+      << outcome.problems[0].reason;
+  card.switch_ns = 100'000;
   EXPECT_TRUE(compute(config, {}, {card}, {}).problems.empty());
 }
 
