@@ -50,12 +50,12 @@ struct hw_identity {
 enum hw_engine_state {
 	HW_ENGINE_EMPTY,        /* no context loaded */
 	HW_ENGINE_IDLE,         /* a context is loaded and has nothing running */
-	HW_ENGINE_RUNNING,      /* tsg_id is computing */
+	HW_ENGINE_RUNNING,      /* tsg_id is computing, or copying on an engine of the same runlist */
 	HW_ENGINE_SWITCHING,    /* save or load in progress: nobody computes */
 };
 
 /**
- * struct hw_status - who is on an engine, one read of one register
+ * struct hw_status - who is on an engine
  * @tsg_id: whose context is (still) loaded; HW_NO_ID when empty
  * @next_tsg_id: who is being loaded; HW_NO_ID unless switching with a known successor
  */
@@ -120,7 +120,8 @@ struct hw_ops {
 	 * absolute, in hw_now_ns() time. */
 	int (*preempt)(struct hw *hw, u32 engine_index, u16 tsg_id, u64 deadline_ns);
 
-	/* Who is on the engine. One register read; does not sleep. */
+	/* Who is on the engine. One register read, and while it is idle one more for each engine
+	 * that shares its runlist: what those do for the same TSG is computing too. Does not sleep. */
 	int (*status)(struct hw *hw, u32 engine_index, struct hw_status *out);
 
 	/* What a channel is doing. @inst_addr identifies it: -ESTALE when the id now belongs to

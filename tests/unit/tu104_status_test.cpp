@@ -44,6 +44,28 @@ TEST_F(Tu104Status, CostsOneRead) {
   EXPECT_EQ(io.reads(0x2658), 1u);
 }
 
+// Graphics is idle, its runlist's copy engines may not be.
+TEST_F(Tu104Status, WorkBesideAnIdleEngineIsWork) {
+  io.set(TU104_ENGINE_STATUS(kGraphics), status(1, 7));
+  hw_status got{};
+  ASSERT_EQ(tu104_ops.status(&hw, kGraphics, &got), 0);
+  EXPECT_EQ(got.state, HW_ENGINE_IDLE);
+  EXPECT_EQ(io.log().size(), 3u) << "one read for each engine of the runlist";
+  for (const u32 engine : {1u, 2u}) {
+    io.set(TU104_ENGINE_STATUS(engine), status(1, 7, 0, true));
+    ASSERT_EQ(tu104_ops.status(&hw, kGraphics, &got), 0);
+    EXPECT_EQ(got.state, HW_ENGINE_RUNNING);
+    EXPECT_EQ(got.tsg_id, 7);
+    io.set(TU104_ENGINE_STATUS(engine), status(1, 8, 0, true));
+    ASSERT_EQ(tu104_ops.status(&hw, kGraphics, &got), 0);
+    EXPECT_EQ(got.state, HW_ENGINE_IDLE) << "of another TSG";
+    io.set(TU104_ENGINE_STATUS(engine), 0);
+  }
+  io.set(TU104_ENGINE_STATUS(3), status(1, 7, 0, true));
+  ASSERT_EQ(tu104_ops.status(&hw, kGraphics, &got), 0);
+  EXPECT_EQ(got.state, HW_ENGINE_IDLE) << "on another runlist";
+}
+
 // A busy engine that reloads TSG 0xAD5 reads 0xBAD5xxxx.
 TEST_F(Tu104Status, TellsAWordThatLooksLikeAnErrorFromAnError) {
   const u32 looks_bad = status(7, 9, 0xad5, true) | 1u << 29;

@@ -170,7 +170,9 @@ TEST_F(Tu104InTrouble, TheSecondPbdmaAndTheGraphicsCopyEnginesArePreemptedToo) {
   ASSERT_EQ(tu104_ops.submit(&hw, 0, &images[spare ^ 1], entries), 0);
   card.advanceBy(10 * kMs);
   ASSERT_GT(card.runNs(c), 5 * kMs);
-  EXPECT_EQ(status().state, HW_ENGINE_IDLE) << "graphics has nothing to do";
+  EXPECT_EQ(card.engineStatus() >> 31, 0u) << "graphics has nothing to do";
+  EXPECT_EQ(status().state, HW_ENGINE_RUNNING) << "but its slice is used";
+  EXPECT_EQ(status().tsg_id, c.id());
   spare ^= 1;
   ASSERT_EQ(put({}), 0);
   ASSERT_EQ(preempt(c, 5 * kMs), 0);

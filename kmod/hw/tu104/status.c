@@ -28,14 +28,12 @@ int tu104_time_ns(struct hw *hw, u64 *time_ns)
 	return 0;
 }
 
-int tu104_status(struct hw *hw, u32 engine_index, struct hw_status *out)
+static int read_engine(struct hw *hw, u32 engine_index, struct hw_status *out)
 {
 	u32 status, ignored;
 	u16 id, next_id;
 	int err;
 
-	if (engine_index >= TU104_ENGINES)
-		return -EINVAL;
 	status = hw_read(&hw->io, TU104_ENGINE_STATUS(engine_index));
 	if (status == 0xffffffffu)
 		return tu104_odd(hw);
@@ -76,6 +74,55 @@ int tu104_status(struct hw *hw, u32 engine_index, struct hw_status *out)
 	default:
 		return -EIO; /* 2, 3, 4 are not in the manual */
 	}
+}
+
+static u32 runlist_of(const struct hw *hw, u32 engine_index)
+{
+	u32 i;
+
+	for (i = 0; i < hw->id.engine_count; i++)
+		if (hw->id.engines[i].index == engine_index)
+			return hw->id.engines[i].runlist;
+	return HW_MAX_RUNLISTS;
+}
+
+/* Does an engine that shares the runlist of @engine_index work for @tsg_id? */
+static int works_beside(struct hw *hw, u32 engine_index, u16 tsg_id, bool *works)
+{
+	const u32 runlist = runlist_of(hw, engine_index);
+	const struct hw_engine *other;
+	struct hw_status status;
+	u32 i;
+	int err;
+
+	for (i = 0; i < hw->id.engine_count && !*works; i++) {
+		other = &hw->id.engines[i];
+		if (other->runlist != runlist || other->index == engine_index)
+			continue;
+		err = read_engine(hw, other->index, &status);
+		if (err)
+			return err;
+		*works = status.state == HW_ENGINE_RUNNING && status.tsg_id == tsg_id;
+	}
+	return 0;
+}
+
+int tu104_status(struct hw *hw, u32 engine_index, struct hw_status *out)
+{
+	bool works = false;
+	int err;
+
+	if (engine_index >= TU104_ENGINES)
+		return -EINVAL;
+	err = read_engine(hw, engine_index, out);
+	if (err || out->state != HW_ENGINE_IDLE)
+		return err;
+	/* Copies on a graphics copy engine use up the slice of their TSG and leave graphics idle.
+	 */
+	err = works_beside(hw, engine_index, out->tsg_id, &works);
+	if (works)
+		out->state = HW_ENGINE_RUNNING;
+	return err;
 }
 
 static enum hw_channel_work channel_work(u32 channel)
