@@ -3,7 +3,7 @@
 # What must hold on a real NVIDIA card, in stages of less than eight minutes each. Needs root, the
 # driver, Python 3.9 and the programs built:
 #
-#   cmake -S . -B build && cmake --build build --target qgpu-exec qgpu-load hw_probe
+#   cmake -S . -B build && cmake --build build --target qgpud qgpuctl qgpu-exec qgpu-load hw_probe
 #   tests/hw/run.sh build [OUT] [STAGE...]
 #
 # Without stages: all of them. Leaves the card as it was found; touches no clock, power limit or mode.
@@ -14,7 +14,7 @@ build=$(cd "${1:?usage: run.sh BUILD [OUT] [STAGE...]}" && pwd) || exit 2
 out=${2:-$PWD/hw-results}
 shift; [ $# -gt 0 ] && shift
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(probe shares sync delivered ceilings online many cycles kills network)
+[ ${#stages[@]} -gt 0 ] || stages=(probe system shares sync delivered ceilings online many cycles kills network)
 
 skip() { echo "skipped: $1"; exit 77; }
 [ -r /proc/driver/nvidia/version ] || skip "the NVIDIA driver is not loaded"
@@ -26,6 +26,9 @@ bin=$(mktemp -d); trap 'rm -rf "$bin"' EXIT
 for program in daemon/exec/qgpu-exec daemon/exec/hw_probe tools/qgpu-load/qgpu-load; do
   [ -x "$build/$program" ] || skip "$build/$program is not built"
   cp "$build/$program" "$bin/"
+done
+for program in daemon/qgpud tools/qgpuctl/qgpuctl; do
+  [ ! -x "$build/$program" ] || cp "$build/$program" "$bin/"
 done
 mkdir -p "$out"
 
@@ -48,6 +51,9 @@ for stage in "${stages[@]}"; do
   mkdir -p "$out/$stage"
   if [ "$stage" = probe ]; then
     probe || failed=1
+  elif [ "$stage" = system ]; then
+    timeout 480 "$here/tests/hw/system.sh" "$bin" "$out/system"
+    case $? in 0 | 77) ;; *) failed=1 ;; esac
   else
     timeout 480 python3 "$here/bench/hw/bench.py" --bin "$bin" --out "$out/$stage" "$stage" || failed=1
   fi
