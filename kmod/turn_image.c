@@ -137,13 +137,20 @@ static void continue_rotation(const struct turn *turn, u64 now_ns, struct start 
 		start->used_ns = used_ns;
 }
 
+/* Admitted and not online: nobody's if @nobodys, else a tenant's. */
+static bool is_other(const struct turn *turn, const struct turn_tsg *tsg, bool nobodys)
+{
+	return !tsg->core.tenant == nobodys && !is_online(turn, tsg) &&
+	       core_admits(&turn->core, &tsg->core);
+}
+
 /* With whom the others begin: whoever waits longest for room in an image; of those, where it was
  * cut, with whole slices, so whoever was cut late has had its turn. */
 static void continue_others(const struct turn *turn, u64 now_ns, struct start *start)
 {
 	u64 oldest = U64_MAX;
+	const struct turn_tsg *tsg;
 	struct core_phase cut;
-	struct turn_tsg *tsg;
 	u32 at = 0, i;
 
 	core_cut_other(&turn->core, now_ns, &cut);
@@ -154,10 +161,7 @@ static void continue_others(const struct turn *turn, u64 now_ns, struct start *s
 	}
 	for (i = 0; i < turn->tsg_count; i++, at = next_position(turn, at)) {
 		tsg = turn->tsgs[at];
-		if (!tsg->core.tenant || is_online(turn, tsg) ||
-		    !core_admits(&turn->core, &tsg->core))
-			continue;
-		if (tsg->listed_in < oldest) {
+		if (is_other(turn, tsg, false) && tsg->listed_in < oldest) {
 			oldest = tsg->listed_in;
 			start->other_position = at;
 		}
@@ -221,8 +225,7 @@ static void put_others(struct turn *turn, struct draft *draft, bool nobodys)
 
 	for (i = 0; i < turn->tsg_count; i++, at = next_position(turn, at)) {
 		tsg = turn->tsgs[at];
-		if (!tsg->core.tenant != nobodys || is_online(turn, tsg) ||
-		    !core_admits(&turn->core, &tsg->core))
+		if (!is_other(turn, tsg, nobodys))
 			continue;
 		draft->reserve -= nobodys;
 		if (draft->count == draft->online || repeat_online(turn, draft) || nobodys)
