@@ -232,8 +232,8 @@ Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
   } else {
     // Clients of one that started after ours was made have higher handles.
     const uint32_t floor = id->start_ticks > client_ticks_ ? own_->client() : rm::kClientBase;
-    processes_[*id] = {std::make_unique<Process>(*own_, pid, pidfd, floor, options_.now_ns()),
-                       tenant_id};
+    processes_[*id] = {
+        std::make_unique<Process>(*own_, pid, pidfd, floor, options_.now_ns(), looks_), tenant_id};
   }
   save();
   return {};

@@ -126,6 +126,7 @@ class Executor {
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Store> store_;
   Stored inherited_;  // from an earlier worker
+  std::shared_ptr<Looks> looks_ = std::make_shared<Looks>();
   std::map<ProcessId, Managed> processes_;
   std::deque<Event> events_;
   std::vector<Switch> records_;

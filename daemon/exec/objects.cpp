@@ -3,6 +3,8 @@
 // channels alone, GPU_GET_ID on subdevices alone.
 #include "objects.hpp"
 
+#include <algorithm>
+
 #include "rm_abi.hpp"
 
 namespace qgpu::exec {
@@ -10,13 +12,22 @@ namespace {
 
 constexpr uint32_t kBlock = 0x400;
 constexpr uint32_t kBlocksMax = 64;
+// Controls that one handle may cost: none of three kinds but a subdevice, and its parent.
+constexpr unsigned kHandleControls = 4;
+// Handles that the quick look tries without a hint: libcuda's first TSG is among them.
+constexpr uint32_t kFirstHandles = 0x40;
+// Three controls a handle and one more for each object, of which but few have three.
+constexpr unsigned kFirstControls = 3 * kFirstHandles + 8;
+// Objects in a hint, and what it costs: each is asked for what it is, and for its parent.
+constexpr size_t kHintObjects = 40;
+constexpr unsigned kHintControls = 2 * kHintObjects;
 
 }  // namespace
 
 std::optional<uint32_t> ObjectScan::parentOf(uint32_t handle) {
   rm::HandleInfo info{handle, rm::kHandleInfoParent, 0};
   probes_++;
-  if (!rmControl(io_, fd_, client_, client_, rm::kCtrlClientGetHandleInfo, info).ok())
+  if (!rmControl(*io_, fd_, client_, client_, rm::kCtrlClientGetHandleInfo, info).ok())
     return std::nullopt;
   return static_cast<uint32_t>(info.result);
 }
@@ -30,7 +41,7 @@ bool ObjectScan::onCard(uint32_t tsg) {
 bool ObjectScan::probeChannel(uint32_t handle) {
   uint32_t token = 0;
   probes_++;
-  if (!rmControl(io_, fd_, client_, handle, rm::kCtrlChannelGetSubmitToken, token).ok())
+  if (!rmControl(*io_, fd_, client_, handle, rm::kCtrlChannelGetSubmitToken, token).ok())
     return false;
   const auto parent = parentOf(handle);
   // Channels follow their TSG where the driver does not tell the parent.
@@ -42,36 +53,84 @@ bool ObjectScan::probeChannel(uint32_t handle) {
   return true;
 }
 
-bool ObjectScan::probe(uint32_t handle) {
-  uint32_t value = 0;
+bool ObjectScan::probeTsg(uint32_t handle) {
+  uint32_t id = 0;
   probes_++;
-  if (rmControl(io_, fd_, client_, handle, rm::kCtrlTsgGetInfo, value).ok()) {
-    if (onCard(handle)) tsgs_.push_back({handle, value, {}});
-    return true;
-  }
-  if (!tsgs_.empty() && probeChannel(handle)) return true;
-  if (subdevice_) return false;
+  if (!rmControl(*io_, fd_, client_, handle, rm::kCtrlTsgGetInfo, id).ok()) return false;
+  if (onCard(handle)) tsgs_.push_back({handle, id, {}});
+  return true;
+}
+
+bool ObjectScan::probeSubdevice(uint32_t handle) {
+  uint32_t gpu_id = 0;
   probes_++;
-  if (!rmControl(io_, fd_, client_, handle, rm::kCtrlGpuGetId, value).ok()) return false;
-  if (value == gpu_id_) {
+  if (!rmControl(*io_, fd_, client_, handle, rm::kCtrlGpuGetId, gpu_id).ok()) return false;
+  if (gpu_id == gpu_id_) {
     subdevice_ = handle;
     device_ = parentOf(handle).value_or(0);
   }
   return true;
 }
 
-bool ObjectScan::block(uint32_t first) {
-  bool found = false;
-  for (uint32_t i = 0; i < kBlock; i++) found |= probe(first + i);
-  return found;
+bool ObjectScan::probe(uint32_t handle) {
+  if (probeTsg(handle)) return true;
+  if (!tsgs_.empty() && probeChannel(handle)) return true;
+  return !subdevice_ && probeSubdevice(handle);
 }
 
-bool ObjectScan::look() {
-  tsgs_.clear();
-  for (uint32_t i = 0; i < kBlocksMax; i++)
-    if (!block(rm::kCudaObjectBase + i * kBlock)) break;
+void ObjectScan::dropEmpty() {
   std::erase_if(tsgs_, [](const Tsg &tsg) { return tsg.channels.empty(); });
-  return !tsgs_.empty() && subdevice_;
+}
+
+// While a process starts it has the first of these and not the others: then it ends early.
+void ObjectScan::probeHint(const Hint &hint) {
+  probeSubdevice(hint.subdevice);
+  if (!subdevice_) return;
+  for (const Tsg &tsg : hint.tsgs)
+    if (probeTsg(tsg.handle))
+      for (const Channel &channel : tsg.channels) probeChannel(channel.handle);
+}
+
+unsigned ObjectScan::quickControls(const std::optional<Hint> &hint) {
+  return hint ? kHintControls : kFirstControls;
+}
+
+bool ObjectScan::quick(const std::optional<Hint> &hint) {
+  if (hint)
+    probeHint(*hint);
+  else
+    for (uint32_t i = 0; i < kFirstHandles && probes_ + kHandleControls <= kFirstControls; i++)
+      probe(rm::kCudaObjectBase + i);
+  dropEmpty();
+  return found() &&
+         std::any_of(tsgs_.begin(), tsgs_.end(), [](const Tsg &t) { return t.compute(); });
+}
+
+bool ObjectScan::goOn(unsigned controls) {
+  const uint64_t end = probes_ + controls;
+  while (probes_ + kHandleControls <= end) {
+    block_has_ |= probe(rm::kCudaObjectBase + tried_++);
+    if (tried_ % kBlock) continue;
+    if (!block_has_ || tried_ == kBlock * kBlocksMax) {
+      dropEmpty();
+      return true;
+    }
+    block_has_ = false;
+  }
+  return false;
+}
+
+Hint ObjectScan::hint() const {
+  Hint out{subdevice_, {}};
+  size_t room = kHintObjects - 1;
+  for (const Tsg &tsg : tsgs_) {
+    if (!tsg.compute() || room < 2) continue;
+    out.tsgs.push_back(tsg);
+    std::vector<Channel> &channels = out.tsgs.back().channels;
+    if (channels.size() > room - 1) channels.resize(room - 1);
+    room -= 1 + channels.size();
+  }
+  return out;
 }
 
 std::vector<uint32_t> clientsOf(RmIo &io, int fd, uint32_t from, uint32_t to) {

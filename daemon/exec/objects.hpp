@@ -18,6 +18,8 @@ constexpr uint32_t kComputeRunlist = 0;
 struct Channel {
   uint32_t handle = 0;
   uint32_t token = 0;  // what a doorbell write names it by: runlist << 16 | channel id
+
+  bool operator==(const Channel &) const = default;
 };
 
 struct Tsg {
@@ -27,35 +29,62 @@ struct Tsg {
 
   uint32_t runlist() const { return channels.empty() ? UINT32_MAX : channels[0].token >> 16; }
   bool compute() const { return runlist() == kComputeRunlist; }
+  bool operator==(const Tsg &) const = default;
 };
 
-// Looks at the objects of one client. Handles are tried in ascending order from where libcuda
-// begins, in blocks, for as long as a block has something; look() again goes over them anew.
+// Where the objects of a process were found: libcuda of one version gives the same objects the same
+// handles. Of the TSGs only the handles count, theirs and their channels'.
+struct Hint {
+  uint32_t subdevice = 0;
+  std::vector<Tsg> tsgs;
+};
+
+// Looks at the objects of one client. The full look tries handles in ascending order from where
+// libcuda begins, in blocks, for as long as a block has something; it goes in pieces. The quick one
+// tries only where objects are likely. Both verify whatever they find.
 class ObjectScan {
  public:
   ObjectScan(RmIo &io, int fd, uint32_t client, uint32_t gpu_id)
-      : io_(io), fd_(fd), client_(client), gpu_id_(gpu_id) {}
+      : io_(&io), fd_(fd), client_(client), gpu_id_(gpu_id) {}
 
-  // Whether this client has TSGs on the card.
-  bool look();
+  // No quick look costs more controls.
+  static unsigned quickControls(const std::optional<Hint> &hint);
+  // At the hint, without one at the first handles. Whether this client has a compute TSG.
+  bool quick(const std::optional<Hint> &hint);
+
+  // A full look's piece costs at least so many controls.
+  static constexpr unsigned kPieceMin = 16;
+  // The next piece of the full look, at most so many controls. Whether that was the last.
+  bool goOn(unsigned controls);
+  // Of a full look that is done: whether this client has TSGs on the card, and where.
+  bool found() const { return !tsgs_.empty() && subdevice_; }
+  Hint hint() const;
+
+  int fd() const { return fd_; }
+  uint32_t client() const { return client_; }
   const std::vector<Tsg> &tsgs() const { return tsgs_; }
   // Its subdevice of the card; 0 before one was found.
   uint32_t subdevice() const { return subdevice_; }
   uint64_t probes() const { return probes_; }
 
  private:
-  bool block(uint32_t first);
   bool probe(uint32_t handle);
+  bool probeTsg(uint32_t handle);
   bool probeChannel(uint32_t handle);
+  bool probeSubdevice(uint32_t handle);
+  void probeHint(const Hint &hint);
+  void dropEmpty();
   std::optional<uint32_t> parentOf(uint32_t handle);
   bool onCard(uint32_t tsg);
 
-  RmIo &io_;
+  RmIo *io_;
   int fd_;
   uint32_t client_, gpu_id_;
   uint32_t device_ = 0, subdevice_ = 0;
   std::vector<Tsg> tsgs_;
   uint64_t probes_ = 0;
+  uint32_t tried_ = 0;  // handles of the full look
+  bool block_has_ = false;
 };
 
 // Clients of the open file `fd`, youngest first: handles from `from` down to `to`, both included.

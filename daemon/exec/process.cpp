@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "proc.hpp"
 #include "rm_abi.hpp"
@@ -27,37 +28,87 @@ constexpr unsigned kEagerSteps = 100;
 // After TSGs are known: once they are all there, and for those of a later context.
 constexpr uint64_t kAgainNs[] = {20 * kMs, 100 * kMs, 500 * kMs, 2000 * kMs, 8000 * kMs};
 
-bool same(const std::vector<Tsg> &a, const std::vector<Tsg> &b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tsg &x, const Tsg &y) {
-    return x.handle == y.handle && x.id == y.id && x.channels.size() == y.channels.size();
-  });
+// Guesses after which the client of a new process is found, mostly.
+constexpr unsigned kGuessesUsual = 32;
+// By so much longer must wait whose full look can only add to what is known of it.
+constexpr uint64_t kHandicapNs = 200 * kMs;
+
+// Who is first: quick looks before full ones, then who waits longest, then who was named first;
+// nothing: it does not wait.
+using Rank = std::tuple<bool, uint64_t, size_t>;
+
+std::optional<Rank> rankOf(const Process &process, size_t named, uint64_t now_ns) {
+  const Process::Wait &wait = process.wait();
+  if (wait.quick_ns <= now_ns) return Rank{false, wait.quick_ns, named};
+  if (wait.full_ns > now_ns) return std::nullopt;
+  const bool known = process.state() == Process::State::kControlled;
+  return Rank{true, wait.full_ns + (known ? kHandicapNs : 0), named};
 }
 
 }  // namespace
 
-Process::Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t now_ns)
+// What those before it will need in this turn is left to them.
+unsigned Looks::allowance(const Process &process, uint64_t now_ns) {
+  if (turn_ns_ != now_ns) left_ = kControlsMax;
+  turn_ns_ = now_ns;
+  const auto named = std::find(all_.begin(), all_.end(), &process) - all_.begin();
+  const auto own = rankOf(process, static_cast<size_t>(named), now_ns);
+  if (!own) return 0;
+  const auto need = [&](const Rank &rank) {
+    return std::get<0>(rank) ? kControlsMax : ObjectScan::quickControls(hint_);
+  };
+  unsigned left = left_;
+  for (size_t i = 0; i < all_.size(); i++) {
+    const auto rank = rankOf(*all_[i], i, now_ns);
+    if (rank && *rank < *own && all_[i]->wait().stepped_ns != now_ns)
+      left -= std::min(left, need(*rank) + kGuessesUsual);
+  }
+  return left < (std::get<0>(*own) ? ObjectScan::kPieceMin : need(*own)) ? 0 : left;
+}
+
+void Looks::spend(uint64_t controls) {
+  left_ -= static_cast<unsigned>(std::min<uint64_t>(left_, controls));
+}
+
+Process::Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t now_ns,
+                 std::shared_ptr<Looks> looks)
     : own_(own),
       pid_(pid),
       pidfd_(pidfd),
       floor_(floor),
+      looks_(std::move(looks)),
       named_ns_(now_ns),
-      next_step_ns_(now_ns) {}
+      next_step_ns_(now_ns) {
+  looks_->join(*this);
+}
 
 Process::~Process() {
-  closeNodes(-1);
+  looks_->leave(*this);
+  reset();
   ::close(pidfd_);
 }
 
-void Process::closeNodes(int but) {
-  for (const Node &node : nodes_)
-    if (node.ours != but) own_.io().close(node.ours);
-  std::erase_if(nodes_, [&](const Node &node) { return node.ours != but; });
+template <class Predicate>
+void Process::closeNodes(Predicate which) {
+  for (const Node &node : nodes_) {
+    if (!which(node)) continue;
+    std::erase_if(full_, [&](const ObjectScan &scan) { return scan.fd() == node.ours; });
+    own_.io().close(node.ours);
+  }
+  std::erase_if(nodes_, which);
+}
+
+// Nothing is known of it, and no look is under way.
+void Process::reset() {
+  closeNodes([](const Node &) { return true; });
+  tsgs_.clear();
+  foreign_ = {};
+  wait_ = {};
+  quick_begun_ = false;
 }
 
 void Process::end() {
-  closeNodes(-1);
-  tsgs_.clear();
-  foreign_ = {};
+  reset();
   state_ = State::kEnded;
   next_step_ns_ = UINT64_MAX;
 }
@@ -72,13 +123,18 @@ bool Process::stillThere() {
   const auto theirs = own_.io().controlDescriptors(pid_);
   if (theirs && std::binary_search(theirs->begin(), theirs->end(), their_fd_)) return true;
   // It closed the driver or became another program: what it opens now is looked for anew.
-  closeNodes(-1);
-  tsgs_.clear();
-  foreign_ = {};
+  reset();
   state_ = State::kLooking;
   steps_ = 0;
   next_step_ns_ = 0;
   return false;
+}
+
+// A look that is under way may be past what changed: it begins anew, and keeps its place.
+void Process::lookAgain(uint64_t now_ns) {
+  if (state_ != State::kControlled) return;
+  full_.clear();
+  next_step_ns_ = now_ns;
 }
 
 void Process::goBlind(const std::string &sentence) {
@@ -95,6 +151,13 @@ void Process::runsUnseen() {
                          : "it uses the card, and no TSG of it is found on its /dev/nvidiactl");
 }
 
+// Of descriptors that the process has no longer.
+void Process::dropNodes(const std::vector<int> &theirs) {
+  closeNodes([&](const Node &node) {
+    return !std::binary_search(theirs.begin(), theirs.end(), node.theirs);
+  });
+}
+
 // Duplicates of descriptors that are not known yet.
 bool Process::lookForNodes() {
   const auto theirs = own_.io().controlDescriptors(pid_);
@@ -103,6 +166,7 @@ bool Process::lookForNodes() {
       goBlind(theirs.error().sentence);
     return false;
   }
+  dropNodes(*theirs);
   for (const int fd : *theirs) {
     if (std::any_of(nodes_.begin(), nodes_.end(), [&](const Node &n) { return n.theirs == fd; }))
       continue;
@@ -113,7 +177,7 @@ bool Process::lookForNodes() {
       return false;
     }
     if (own_.io().isControlNode(*ours))
-      nodes_.push_back({fd, *ours, floor_, {}});
+      nodes_.push_back({.theirs = fd, .ours = *ours, .floor = floor_});
     else
       own_.io().close(*ours);
   }
@@ -121,22 +185,39 @@ bool Process::lookForNodes() {
   return !nodes_.empty();
 }
 
-void Process::scanClients(Node &node) {
-  const auto next = own_.nextClient();
-  if (!next || *next < node.scanned_to) return;
-  const uint32_t lowest =
-      *next - node.scanned_to > kGuessesMax ? *next - kGuessesMax : node.scanned_to;
-  node.clients = clientsOf(own_.io(), node.ours, *next, lowest);
-  probes_ += *next - lowest + 1;
-  node.scanned_to = *next + 1;
+// The next clients of the node, until `end` probes were made. A node with a client on it has the
+// one that matters.
+void Process::scanClients(Node &node, uint64_t end) {
+  if (node.from == node.to && node.clients.empty()) {
+    const auto next = own_.nextClient();
+    if (next && *next >= node.floor) {
+      node.from = *next + 1;
+      node.to = *next - node.floor > kGuessesMax ? *next - kGuessesMax : node.floor;
+      node.floor = node.from;
+    }
+  }
+  const auto guesses =
+      static_cast<uint32_t>(std::min<uint64_t>(node.from - node.to, end - probes_));
+  if (guesses) {
+    const auto found = clientsOf(own_.io(), node.ours, node.from - 1, node.from - guesses);
+    node.clients.insert(node.clients.end(), found.begin(), found.end());
+  }
+  node.from -= guesses;
+  probes_ += guesses;
+  node.scanned = node.from == node.to;
 }
 
-bool Process::take(const Node &node, uint32_t client, const ObjectScan &scan, uint64_t now_ns) {
-  const bool changed = state_ != State::kControlled || !same(tsgs_, scan.tsgs());
+bool Process::take(const ObjectScan &scan, uint64_t now_ns) {
+  // It may have closed the driver since the look began.
+  if (state_ != State::kControlled) (void)lookForNodes();
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(),
+                                 [&](const Node &n) { return n.ours == scan.fd(); });
+  if (node == nodes_.end()) return false;
+  const bool changed = state_ != State::kControlled || tsgs_ != scan.tsgs();
   tsgs_ = scan.tsgs();
-  foreign_ = {node.ours, client, scan.subdevice()};
-  their_fd_ = node.theirs;
-  closeNodes(node.ours);
+  foreign_ = {scan.fd(), scan.client(), scan.subdevice()};
+  their_fd_ = node->theirs;
+  closeNodes([&](const Node &other) { return other.ours != scan.fd(); });
   if (state_ != State::kControlled) {
     state_ = State::kControlled;
     unseen_ = false;
@@ -146,17 +227,107 @@ bool Process::take(const Node &node, uint32_t client, const ObjectScan &scan, ui
   return changed;
 }
 
-bool Process::lookForObjects(uint64_t now_ns) {
-  for (Node &node : nodes_) {
-    if (node.clients.empty()) scanClients(node);
-    for (const uint32_t client : node.clients) {
-      ObjectScan scan(own_.io(), node.ours, client, own_.gpuId());
-      const bool found = scan.look();
-      probes_ += scan.probes();
-      if (found) return take(node, client, scan, now_ns);
-    }
+// The look is over: when is the next?
+void Process::finish(uint64_t now_ns) {
+  wait_.quick_ns = wait_.full_ns = kNever;
+  full_.clear();
+  if (state_ == State::kBlind)
+    next_step_ns_ = now_ns + kBlindNs;
+  else if (state_ == State::kControlled)
+    next_step_ns_ = steps_ < std::size(kAgainNs) ? now_ns + kAgainNs[steps_] : kNever;
+  else
+    next_step_ns_ = now_ns + (steps_ < kEagerSteps ? kEagerNs : kPatientNs);
+  steps_++;
+}
+
+// A look; of one under control only the full one tells more.
+void Process::begin(uint64_t now_ns) {
+  if (state_ == State::kControlled)
+    wait_.full_ns = now_ns;
+  else
+    beginQuick(now_ns);
+  begun_ns_ = now_ns;
+}
+
+void Process::beginQuick(uint64_t now_ns) {
+  if (!lookForNodes()) {
+    finish(now_ns);
+    return;
   }
-  return false;
+  for (Node &node : nodes_) {
+    node.tried = 0;
+    node.scanned = false;
+  }
+  quick_begun_ = true;
+  wait_.quick_ns = now_ns;
+}
+
+// At its clients one by one, the youngest first, as soon as they are known.
+bool Process::quickPiece(uint64_t now_ns, uint64_t end) {
+  const unsigned need = ObjectScan::quickControls(looks_->hint());
+  for (size_t i = 0; i < nodes_.size();) {
+    Node &node = nodes_[i];
+    if (node.tried == node.clients.size() && node.scanned) {
+      i++;
+      continue;
+    }
+    const bool scans = node.tried == node.clients.size();
+    if (end - probes_ < (scans ? 1 : need)) {
+      wait_.quick_ns = now_ns;  // behind those who wait longer now
+      return false;
+    }
+    if (scans) {
+      scanClients(node, end);
+      continue;
+    }
+    ObjectScan scan(own_.io(), node.ours, node.clients[node.tried++], own_.gpuId());
+    const bool found = scan.quick(looks_->hint());
+    probes_ += scan.probes();
+    if (found) return quickDone(now_ns, &scan);
+  }
+  return quickDone(now_ns, nullptr);
+}
+
+// The full look is next; until it is over, one that is not under control is tried so again.
+bool Process::quickDone(uint64_t now_ns, const ObjectScan *found) {
+  const bool changed = found && take(*found, now_ns);
+  const bool known = state_ == State::kControlled;
+  if (known) full_.clear();
+  quick_begun_ = false;
+  wait_.quick_ns = known ? kNever : now_ns + kEagerNs;
+  wait_.full_ns = known ? now_ns : begun_ns_;
+  return changed;
+}
+
+// At all clients, first at the one by which it is under control.
+void Process::beginFull() {
+  for (const Node &node : nodes_)
+    for (const uint32_t client : node.clients) {
+      const ObjectScan scan(own_.io(), node.ours, client, own_.gpuId());
+      if (node.ours == foreign_.fd && client == foreign_.client)
+        full_.push_front(scan);
+      else
+        full_.push_back(scan);
+    }
+}
+
+bool Process::fullPiece(uint64_t now_ns, uint64_t end) {
+  if (full_.empty()) beginFull();
+  bool changed = false;
+  while (!full_.empty() && end - probes_ >= ObjectScan::kPieceMin) {
+    const uint64_t before = full_.front().probes();
+    const bool done = full_.front().goOn(static_cast<unsigned>(end - probes_));
+    probes_ += full_.front().probes() - before;
+    if (!done) return false;
+    const ObjectScan scan = full_.front();
+    full_.pop_front();
+    if (!scan.found()) continue;
+    looks_->remember(scan.hint());
+    changed = take(scan, now_ns);
+    full_.clear();
+  }
+  if (full_.empty()) finish(now_ns);
+  return changed;
 }
 
 bool Process::step(uint64_t now_ns) {
@@ -166,15 +337,19 @@ bool Process::step(uint64_t now_ns) {
     return true;
   }
   const State before = state_;
+  next_step_ns_ = now_ns + 1;
+  if (wait_.quick_ns == kNever && wait_.full_ns == kNever)
+    begin(now_ns);
+  else if (wait_.quick_ns <= now_ns && !quick_begun_)
+    beginQuick(now_ns);
   bool changed = false;
-  if (state_ == State::kControlled || lookForNodes()) changed = lookForObjects(now_ns);
-  if (state_ == State::kBlind)
-    next_step_ns_ = now_ns + kBlindNs;
-  else if (state_ == State::kControlled)
-    next_step_ns_ = steps_ < std::size(kAgainNs) ? now_ns + kAgainNs[steps_] : UINT64_MAX;
-  else
-    next_step_ns_ = now_ns + (steps_ < kEagerSteps ? kEagerNs : kPatientNs);
-  steps_++;
+  if (const unsigned controls = looks_->allowance(*this, now_ns)) {
+    const uint64_t from = probes_;
+    wait_.stepped_ns = now_ns;
+    changed = wait_.quick_ns <= now_ns ? quickPiece(now_ns, from + controls)
+                                       : fullPiece(now_ns, from + controls);
+    looks_->spend(probes_ - from);
+  }
   return changed || state_ != before;
 }
 

@@ -2,12 +2,20 @@
 // One process of a tenant: finds what it has in the driver and holds the duplicate through which
 // it is controlled. The duplicate is paired with the process's pidfd: it is closed as soon as the
 // process ends, for while it is open the driver keeps the process's memory and channels.
+//
+// A look is quick first, at the few handles where objects are likely: what that finds is under
+// control at once. The full look follows and replaces what the quick one found. All of it goes in
+// pieces, for the executor decides nothing meanwhile.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controls.hpp"
@@ -15,6 +23,31 @@
 #include "rm_client.hpp"
 
 namespace qgpu::exec {
+
+class Process;
+
+// What the looks at the processes of one card share: what a turn may cost, whose turn it is, and
+// where the last full look found objects.
+class Looks {
+ public:
+  // Controls of all processes in a turn, which is all steps at one instant.
+  static constexpr unsigned kControlsMax = 256;
+
+  void join(const Process &process) { all_.push_back(&process); }
+  void leave(const Process &process) { std::erase(all_, &process); }
+  // How many controls this process may spend in this turn. 0: none, others have waited longer.
+  unsigned allowance(const Process &process, uint64_t now_ns);
+  void spend(uint64_t controls);
+
+  const std::optional<Hint> &hint() const { return hint_; }
+  void remember(const Hint &hint) { hint_ = hint; }
+
+ private:
+  std::vector<const Process *> all_;
+  std::optional<Hint> hint_;
+  uint64_t turn_ns_ = UINT64_MAX;
+  unsigned left_ = 0;
+};
 
 class Process {
  public:
@@ -25,19 +58,26 @@ class Process {
     kEnded,
   };
 
+  // Since when a look waits for its next piece; kNever: it does not.
+  static constexpr uint64_t kNever = UINT64_MAX;
+  struct Wait {
+    uint64_t quick_ns = kNever, full_ns = kNever;
+    uint64_t stepped_ns = kNever;  // the turn in which it last had a piece
+  };
+
   // Takes the pidfd. `floor`: clients of the process have handles from there on.
-  Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t now_ns);
+  Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t now_ns,
+          std::shared_ptr<Looks> looks = std::make_shared<Looks>());
   ~Process();
   Process(const Process &) = delete;
   Process &operator=(const Process &) = delete;
 
-  // One step of looking when one is due. Returns whether state() or tsgs() changed.
+  // One piece of looking when one is due and it is this one's turn. Returns whether state() or
+  // tsgs() changed.
   bool step(uint64_t now_ns);
   uint64_t nextStepNs() const { return next_step_ns_; }
   // Its objects changed: looks again at the next step.
-  void lookAgain(uint64_t now_ns) {
-    if (state_ == State::kControlled) next_step_ns_ = now_ns;
-  }
+  void lookAgain(uint64_t now_ns);
   // The trace says that it runs on the card, and nothing of it was found for long enough.
   void runsUnseen();
   // False when it has ended, or has no longer the descriptor that was duplicated: then the
@@ -53,21 +93,36 @@ class Process {
   uint64_t namedNs() const { return named_ns_; }
   uint64_t controlledNs() const { return controlled_ns_; }
   uint64_t probes() const { return probes_; }
+  const Wait &wait() const { return wait_; }
 
  private:
   // A descriptor of the process's control node, and the clients that are known to be on it.
   struct Node {
     int theirs, ours;
-    uint32_t scanned_to;  // handles below are scanned
-    std::vector<uint32_t> clients;
+    uint32_t floor;             // handles below are tried, or none of the process's
+    uint32_t from = 0, to = 0;  // still to be tried, from the youngest on: [to, from)
+    std::vector<uint32_t> clients = {};
+    // Of the quick look that is under way: clients it is done with; whether all are known.
+    size_t tried = 0;
+    bool scanned = false;
   };
 
   bool lookForNodes();
+  void dropNodes(const std::vector<int> &theirs);
   void goBlind(const std::string &sentence);
-  void scanClients(Node &node);
-  bool lookForObjects(uint64_t now_ns);
-  bool take(const Node &node, uint32_t client, const ObjectScan &scan, uint64_t now_ns);
-  void closeNodes(int but);
+  void begin(uint64_t now_ns);
+  void finish(uint64_t now_ns);
+  void beginQuick(uint64_t now_ns);
+  void beginFull();
+  // Pieces, until `end` probes were made.
+  bool quickPiece(uint64_t now_ns, uint64_t end);
+  bool quickDone(uint64_t now_ns, const ObjectScan *found);
+  bool fullPiece(uint64_t now_ns, uint64_t end);
+  void scanClients(Node &node, uint64_t end);
+  bool take(const ObjectScan &scan, uint64_t now_ns);
+  template <class Predicate>
+  void closeNodes(Predicate which);
+  void reset();
   void end();
 
   RmClient &own_;
@@ -77,12 +132,17 @@ class Process {
   State state_ = State::kLooking;
   std::string why_;
   bool unseen_ = false;  // blind because nothing is found, not because it is forbidden to look
+  std::shared_ptr<Looks> looks_;
+  Wait wait_;
+  bool quick_begun_ = false;
+  std::deque<ObjectScan> full_;  // the full look that is under way, client by client
   std::vector<Node> nodes_;
   std::vector<Tsg> tsgs_;
   Foreign foreign_;
   int their_fd_ = -1;
   unsigned steps_ = 0;
   uint64_t named_ns_, controlled_ns_ = 0, next_step_ns_ = 0, probes_ = 0;
+  uint64_t begun_ns_ = 0;  // when the look that is under way was due
 };
 
 }  // namespace qgpu::exec

@@ -6,6 +6,7 @@ qgpu_add_test(exec_test
           tests/unit/exec_answers_test.cpp
           tests/unit/exec_executor_test.cpp
           tests/unit/exec_faults_test.cpp
+          tests/unit/exec_looks_test.cpp
           tests/unit/exec_protocol_test.cpp
           tests/unit/exec_rm_test.cpp
   LIBRARIES qgpu_exec)

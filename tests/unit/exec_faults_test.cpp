@@ -265,5 +265,31 @@ TEST(ExecutorFaults, WhoHasNothingToDoIsNoLostTenant) {
   EXPECT_NEAR(bed.shares({b}, 2 * kSecond)[0], 0.3, 0.01);
 }
 
+// Also when nothing is known yet of where they have their objects.
+TEST(ExecutorFaults, SixteenThatStartAtOnceAreSoonAllUnderControl) {
+  QGPU_TRACE_SEED();
+  for (const bool known : {false, true}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+    if (known) {
+      bed.add(1, queued());
+      bed.run(1 * kSecond);
+    }
+    for (int i = 0; i < 16; i++) bed.add(1 + i % 2, queued());
+    for (int i = 0; i < (known ? 10 : 24); i++) {
+      bed.executor->turn();
+      bed.io.advance(100'000);
+    }
+    unsigned controlled = 0;
+    for (const Event &event : bed.executor->takeEvents()) {
+      if (event.kind != EventKind::kProcessControlled) continue;
+      controlled++;
+      EXPECT_LT(event.value_ns, 100 * kMilli) << known;  // for so long it ran as it liked
+    }
+    EXPECT_EQ(controlled, 16u) << known;
+  }
+}
+
 }  // namespace
 }  // namespace qgpu::exec
