@@ -80,12 +80,17 @@ static void set_rank(const struct core *core, struct core_tenant *tenant)
 	tenant->deadline_ns = RANK_ORIGIN + core->v + (lag_ns < 0 ? off : -off);
 }
 
+static void wait_on(struct core *core, struct core_tenant *tenant)
+{
+	tenant->deadline_ns = tenant->period_end_ns;
+	core_heap_push(&core->waiting, tenant);
+}
+
 /* Its budget is used: it waits for the next period, and not in the slot. */
 static void wait_for_refill(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	core->stale = true;
-	tenant->deadline_ns = tenant->period_end_ns;
-	core_heap_push(&core->waiting, tenant);
+	wait_on(core, tenant);
 	if (core_tenant_busy(tenant))
 		throttle_begins(tenant, now_ns);
 }
@@ -254,7 +259,7 @@ void core_budget_refill(struct core *core, u64 now_ns)
 		if (has_budget(tenant))
 			let_go(core, tenant, now_ns);
 		else
-			wait_for_refill(core, tenant, now_ns);
+			wait_on(core, tenant);
 	}
 	/* A missed period makes its owner overdue, so the order among the ready may change. */
 	for (n = 0; n < REFILLS && core->ready.count; n++) {

@@ -61,7 +61,8 @@
  *     image  a B C A'          a = 1/4 of A's slice, A' = 3/4: A' and a meet when the list wraps
  *
  * The period is still C, everybody has T once in it, and one image does it without a second
- * submit. What remains is the error of "used": it is known from looks to half their distance,
+ * submit. While a tail is on, and images come and go, the rotation stays where it was cut. What
+ * remains is the error of "used": it is known from looks to half their distance,
  * with mean zero, so n submits add a random walk of about sqrt(n) * P/4, and no pattern of
  * submits biases anyone. When the slices change, used keeps its fraction of the slice.
  *
@@ -1008,6 +1009,12 @@ static inline bool core_on_clock(const struct core *core)
 static inline bool core_in_group(const struct core_tenant *tenant)
 {
 	return tenant->place == CORE_ROTATES || tenant->place == CORE_RANKED;
+}
+
+/* In whose turn is what runs in the window that is on? */
+static inline struct core_tenant *core_server(struct core *core)
+{
+	return core->window.owner ? core->window.owner : &core->rotation;
 }
 
 /* Is what it runs the owner's of the window that is on? */

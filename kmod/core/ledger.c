@@ -469,6 +469,7 @@ static u64 visit_begin(const struct core *core, u64 now_ns)
 /* Who runs, and since when without a break, for core_cut(). */
 static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg)
 {
+	const struct core_phase *begun = &core_server(core)->phase;
 	u64 begin_ns;
 
 	if (seen != CORE_SEEN_TSG || now_ns < core->looked_ns)
@@ -482,6 +483,9 @@ static void follow_visit(struct core *core, u64 now_ns, enum core_seen seen, str
 	begin_ns = visit_begin(core, now_ns);
 	if (core->visit && core->visit != tsg)
 		core_fit_visit_ended(core, tsg, begin_ns);
+	/* The image's first, after a tail. */
+	if (core->followed && begun->tsg == tsg)
+		begin_ns -= begun->used_ns;
 	core->visit = tsg;
 	core->visit_from_ns = begin_ns;
 	core->visit_met = true;

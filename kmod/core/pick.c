@@ -102,6 +102,12 @@ static void where_now(const struct core *core, u64 now_ns, struct core_phase *ou
 	out->used_ns = min(used_ns, out->slice_ns);
 }
 
+/* Is who runs there by the image of the window that is on? A tail of somebody else is not. */
+static bool follows_image(const struct core *core)
+{
+	return !core->window.fresh && core->visit && core->visit->slice_ns;
+}
+
 bool core_window_used_up(const struct core *core)
 {
 	return core->window.spent_ns + WINDOW_RESIDUE_NS >= core->window.budget_ns;
@@ -122,7 +128,7 @@ static void close_window(struct core *core, u64 now_ns)
 	struct core_tenant *owner = core->window.owner;
 	s64 unspent_ns;
 
-	if (core->visit && core_admits(core, core->visit))
+	if (follows_image(core))
 		where_now(core, now_ns, &server_of(core, core->visit)->phase);
 	if (!owner)
 		return;
@@ -399,7 +405,7 @@ void core_cut(const struct core *core, u64 now_ns, struct core_phase *out)
 		first = online_first(core);
 	if (first && !(runs && first == core->visit))
 		*out = (struct core_phase){ .tsg = first, .slice_ns = first->planned_ns };
-	else if (first || !core->window.fresh)
+	else if (first || follows_image(core))
 		where_now(core, now_ns, out);
 	else
 		*out = server ? server->phase : core->rotation.phase;
@@ -422,6 +428,9 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 	core->window.fresh = false;
 	if (!first)
 		return;
+	/* Should somebody's tail be on for longer than this image, the next begins like it. */
+	if (core->window.kind != CORE_WINDOW_ONLINE)
+		core_server(core)->phase = (struct core_phase){ first, used_ns, first->slice_ns };
 	/* A switch comes first, or was half over on average when it was seen. */
 	if (core->visit != first)
 		now_ns += core->params.switch_ns >> (core->seen == CORE_SEEN_SWITCH);

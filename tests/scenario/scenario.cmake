@@ -15,7 +15,8 @@ qgpu_add_test(promises_test
           tests/scenario/promises_mixed_card_test.cpp tests/scenario/promises_mixes_test.cpp
           tests/scenario/promises_online_test.cpp tests/scenario/promises_saturating_test.cpp
           tests/scenario/promises_sync_test.cpp tests/scenario/promises_tails_test.cpp
-          tests/scenario/promises_waits_test.cpp bench/policies/trace.cpp
+          tests/scenario/promises_turns_test.cpp tests/scenario/promises_waits_test.cpp
+          bench/policies/trace.cpp
   LIBRARIES qgpu_core qgpu_hw qgpu_chip)
 target_include_directories(promises_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)
 target_compile_definitions(promises_test PRIVATE QGPU_BENCH_DATA="${PROJECT_SOURCE_DIR}/bench/data")
