@@ -70,14 +70,14 @@ static void throttle_ends(struct core_tenant *tenant, u64 now_ns)
 }
 
 /* The virtual time at which it would have what it ran. */
-static void set_rank(const struct core *core, struct core_tenant *tenant)
+static u64 rank(const struct core *core, const struct core_tenant *tenant)
 {
 	s64 lag_ns = core_lag_ns(core, tenant);
 	u64 off = env_mul_div((u64)(lag_ns < 0 ? -lag_ns : lag_ns), CORE_PPM,
 			      max(tenant->share_ppm, 1u));
 
 	off = min(off, RANK_ORIGIN);
-	tenant->deadline_ns = RANK_ORIGIN + core->v + (lag_ns < 0 ? off : -off);
+	return RANK_ORIGIN + core->v + (lag_ns < 0 ? off : -off);
 }
 
 static void wait_on(struct core *core, struct core_tenant *tenant)
@@ -108,7 +108,19 @@ void core_budget_queue(struct core *core, struct core_tenant *tenant, u64 now_ns
 	}
 	if (tenant->place != CORE_RANKED || !tenant->share_ppm)
 		return;
-	set_rank(core, tenant);
+	tenant->deadline_ns = rank(core, tenant);
+	core_heap_push(&core->ranked, tenant);
+}
+
+void core_budget_had_turn(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	u64 last_ns = RANK_ORIGIN + core->v;
+
+	core_budget_queue(core, tenant, now_ns);
+	if (tenant->heap != CORE_HEAP_RANKED || tenant->deadline_ns >= last_ns)
+		return;
+	core_heap_remove(&core->ranked, tenant);
+	tenant->deadline_ns = last_ns;
 	core_heap_push(&core->ranked, tenant);
 }
 
@@ -295,12 +307,14 @@ struct core_tenant *core_budget_take_ranked(struct core *core,
 							const struct core_tenant *tenant))
 {
 	struct core_tenant *server, *found = NULL, *aside = NULL;
+	u64 rank_ns;
 
 	while (core->ranked.count && !found) {
 		server = core->ranked.at[0];
 		core_heap_remove(&core->ranked, server);
-		set_rank(core, server);
-		if (core->ranked.count && !core_heap_before(server, core->ranked.at[0])) {
+		rank_ns = rank(core, server);
+		if (rank_ns > server->deadline_ns) {
+			server->deadline_ns = rank_ns;
 			core_heap_push(&core->ranked, server);
 		} else if (may(core, server)) {
 			found = server;

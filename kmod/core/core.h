@@ -74,19 +74,23 @@
  * one sigma for three if it was found without work twice, as who always has some never is; and if
  * its gaps are 2*s + p on average at most: in longer ones it paces itself, and no window would hold
  * them. Who is as much ahead gets them if it was seen computing as long while the engine was to
- * leave it. A tail of 20 ms is enough. While such a tenant is busy and others are awake, windows
+ * leave it. A tail of 20 ms is enough. What a member that comes and goes ran too much or too little
+ * is not what those who stay lost or won. While such a tenant is busy and others are awake, windows
  * follow each other, and the rotation of the others is one server among them with the sum of their
- * shares and lags. The server furthest behind for its share is next, lag_i / phi_i, so one that is
- * ahead waits; it may run
+ * shares and a lag of its own: whoever leaves it takes along what it ran, those who stay owe a
+ * cycle at most. The server furthest behind for its share is next, lag_i / phi_i, so one that is
+ * ahead waits; but one that had its window comes after all that are owed anything, so nobody has
+ * two in a row while others who are wait. It may run
  *
  *     b_i = C * phi_i + lag_i - C * phi_i * (1 - phi_i) / 2,   within 1/2 ... 2 * C * phi_i   (S)
  *
- * and 10*s at least, but no more than phi_i * 50 ms for that: small shares come in time. A server
+ * and 5*s at least, but no more than phi_i * 50 ms for that: small shares come in time. A server
  * that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S) what a window missed or took
  * too much is in the next budget, so lag stays within 2*C*phi_i and one tail. The gap of a
  * window's owner up to 2*s + p is held, not charged: all pay for it in throughput, at most as much
- * as it runs; then the rest of its budget is lost. When who gave slices away gets windows, lags
- * are cut to one slice, for what it lost in the rotation is nobody's debt. Seen 4,000 times
+ * as it runs; then the rest of its budget is lost. Who gets windows owes what it kept from the
+ * members; what it gave away is nobody's debt. At each plan lags are made to add up to nothing, so
+ * that budgets stay near C * phi_i whatever those had who came and went. Seen 4,000 times
  * without gap or overrun in its windows it is tried in the rotation again, after 2 s at least,
  * twice as long each time up to 32 s. hang_ns: a kernel that keeps the engine for longer than that
  * while others wait is told of, and its tenant has windows for 32 s at least.
@@ -168,8 +172,9 @@
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
  * slice 2*s. Busy = not seen without work for 2*s + p; lag accrues over the busy and windows end
- * when their owner is not. A sleeper's debt goes down by its share of the time it sleeps, what it
- * is owed is forgotten.
+ * when their owner is not. A sleeper's debt stands for a second, so that whoever wakes twice in it
+ * has one tail, and goes down by its share of the time it sleeps then; what it is owed is
+ * forgotten.
  *
  * LEDGER. A look finds one state. The time between two looks is split in the middle, half to the
  * state at either end; so everything is charged to somebody once and the totals add up to the
@@ -303,9 +308,10 @@ enum core_place {
  * @misfit: does not fit the rotation
  * @excess_ns: by how much its visits of late were longer than its slices
  * @drained_ns: how long it computed when the engine was to leave it, since it woke
+ * @fit_var_us2: the variance of its run time when it woke
+ * @fit_joined_ns: @fit_lag_ns when it became busy
  * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it woke,
  *                                 settled at @fit_v of their virtual time, and run_ns then
- * @fit_var_us2: the variance of its run time when it woke
  * @gap_ns: time without work at its visits of late; @gap_run_ns: what it ran then, up to when
  *          run_ns was @gap_from_ns
  * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some;
@@ -360,7 +366,7 @@ struct core_tenant {
 	bool held;
 
 	bool misfit;
-	s64 excess_ns, fit_lag_ns;
+	s64 excess_ns, fit_lag_ns, fit_joined_ns;
 	u64 fit_v, fit_run_ns;
 	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
 	u32 loud_count, quiet_looks;
@@ -478,7 +484,6 @@ struct core_totals {
  * @planned_at_ns, @trimmed_at_ns: when that was last done
  * @keep_ns: least time to the next plan, so that a wait that was promised has two at most in it
  * @interrupted: the rotation was not alone since the last trim
- * @forgive: the next plan cuts lags to one slice
  *
  * Ledger:
  * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
@@ -515,7 +520,7 @@ struct core {
 	u32 awake_tenants, awake_tsgs;
 	bool dirty, urgent, stale, let_go, limited;
 	u64 planned_at_ns, trimmed_at_ns, keep_ns;
-	bool interrupted, forgive;
+	bool interrupted;
 
 	u64 looked_ns;
 	enum core_seen seen;
@@ -802,6 +807,8 @@ void core_ledger_join(struct core *core, struct core_tenant *tenant, u64 now_ns)
 void core_ledger_leave(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_ledger_busy_sum(struct core *core, u64 now_ns);
 void core_ledger_restart_due(struct core_tenant *tenant);
+/* @times of @ns by @by; @ns may be less than nothing. */
+s64 core_scaled(s64 ns, u32 times, u32 by);
 /* 3 standard deviations of a variance in square microseconds. */
 u64 core_ledger_chance_ns(u64 var_us2);
 /* Corrections from the ledger. Return: a trim changed. */
@@ -827,7 +834,6 @@ void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet);
 void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns);
 void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns);
 void core_fit_window(struct core *core, u64 now_ns);
-void core_fit_planned(struct core *core);
 
 /*
  * heap.c; used by budget.c. core_heap_before() - Return: @a comes before @b; no two are equal.
@@ -843,6 +849,8 @@ void core_heap_remove(struct core_heap *heap, struct core_tenant *tenant);
 /* Into the queue it belongs to, if it is in none and owns no window; out of it. */
 void core_budget_queue(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_budget_unqueue(struct core *core, struct core_tenant *tenant);
+/* The same after its window: what it is owed still is no reason to pass others who are. */
+void core_budget_had_turn(struct core *core, struct core_tenant *tenant, u64 now_ns);
 /* It became busy, became idle, ran. */
 void core_budget_busy(struct core *core, struct core_tenant *tenant, u64 now_ns);
 void core_budget_idle(struct core *core, struct core_tenant *tenant, u64 now_ns);

@@ -24,12 +24,12 @@
  * windows may be behind or ahead of all of them. */
 static s64 lag_among_members(const struct core *core, const struct core_tenant *tenant)
 {
-	u64 entitled_ns = 0;
+	s64 entitled_ns = 0;
 
 	if (tenant->sharing)
-		entitled_ns =
-			env_mul_div(core->member_v - tenant->fit_v, tenant->share_ppm, CORE_PPM);
-	return tenant->fit_lag_ns + (s64)entitled_ns - (s64)(tenant->run_ns - tenant->fit_run_ns);
+		entitled_ns = core_scaled((s64)(core->member_v - tenant->fit_v), tenant->share_ppm,
+					  CORE_PPM);
+	return tenant->fit_lag_ns + entitled_ns - (s64)(tenant->run_ns - tenant->fit_run_ns);
 }
 
 void core_fit_settle(const struct core *core, struct core_tenant *tenant)
@@ -49,6 +49,7 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->drained_ns = 0;
 	tenant->fit_var_us2 = tenant->var_us2;
 	tenant->fit_lag_ns = 0;
+	tenant->fit_joined_ns = 0;
 	tenant->fit_v = core->member_v;
 	tenant->fit_run_ns = tenant->run_ns;
 }
@@ -110,12 +111,11 @@ static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	bool short_visits = tenant->excess_ns < -sure_ns || lag_ns > 2 * limit_ns;
 	bool is_behind = lag_ns > (found_idle ? limit_ns - chance_ns + chance_ns / 3 : limit_ns);
 
-	if (is_behind && (found_idle || short_visits) && !paces_itself(core, tenant)) {
-		core->forgive = true;
+	bool is_ahead = lag_ns < -limit_ns;
+
+	if (is_behind ? (found_idle || short_visits) && !paces_itself(core, tenant) :
+			is_ahead && (s64)tenant->drained_ns > sure_ns)
 		give_windows(core, tenant, now_ns);
-	} else if (lag_ns < -limit_ns && (s64)tenant->drained_ns > sure_ns) {
-		give_windows(core, tenant, now_ns);
-	}
 }
 
 /* Does the visit that is followed say anything about its tenant? */
@@ -204,22 +204,4 @@ void core_fit_window(struct core *core, u64 now_ns)
 	core_fit_restart(core, owner);
 	owner->stay_ns = min(2 * owner->stay_ns, STAY_MAX_NS);
 	core->dirty = true;
-}
-
-void core_fit_planned(struct core *core)
-{
-	struct core_tenant *tenant;
-	s64 most_ns;
-	u32 i;
-
-	if (!core->forgive)
-		return;
-	core->forgive = false;
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		most_ns = (s64)tenant->cycle_slice_ns;
-		tenant->lag_ns = clamp(tenant->lag_ns, -most_ns, most_ns);
-		tenant->trim_ppm = 0;
-	}
-	core_ledger_busy_sum(core, core->looked_ns);
 }

@@ -10,6 +10,8 @@
 /* Below this a product with busy_recip fits 64 bits. */
 #define RECIP_SPAN_MAX_NS (1ull << 23)
 #define LAG_CAP_NS 1000000000ll
+/* A sleeper's debt stands for so long: whoever wakes twice in a second has one tail in it. */
+#define DEBT_STANDS_NS 1000000000ull
 /* Two looks this near are the edge of a window, measured; further apart they are samples. */
 #define EDGE_SPAN_MAX_NS 100000ull
 /* So many distances of looks between two of them, with two or more awake, are no sampling. */
@@ -18,6 +20,13 @@
 static u64 recip(u32 sum_ppm)
 {
 	return sum_ppm ? env_div((u64)CORE_PPM << RECIP_SHIFT, sum_ppm) : 0;
+}
+
+s64 core_scaled(s64 ns, u32 times, u32 by)
+{
+	u64 out = env_mul_div((u64)(ns < 0 ? -ns : ns), times, max(by, 1u));
+
+	return ns < 0 ? -(s64)out : (s64)out;
 }
 
 /* By what a virtual time advances: @delivered_ns over the shares of the busy. O(1), no division. */
@@ -98,22 +107,43 @@ static void rotation_busy(struct core *core, u32 count, u64 now_ns)
 	core->rotation.sharing = count;
 }
 
+/* What one who left ran too much or too little of is not what those who stay lost or won; and a
+ * round in which it came or went is no evidence of its own. */
+static void level_members(struct core *core, struct core_tenant *tenant)
+{
+	s64 lag_ns = tenant->fit_lag_ns - tenant->fit_joined_ns;
+
+	if (core->rotation.share_ppm)
+		core->member_v += (u64)core_scaled(lag_ns, CORE_PPM, core->rotation.share_ppm);
+	tenant->fit_lag_ns -= clamp(lag_ns, 0ll, (s64)tenant->cycle_slice_ns);
+}
+
 /* A member has become busy; its lag is settled. */
 static void rotation_gains(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	core_ledger_settle(core, &core->rotation);
-	core->rotation.lag_ns += tenant->lag_ns;
+	tenant->fit_joined_ns = tenant->fit_lag_ns;
 	set_members_ppm(core, core->rotation.share_ppm + tenant->share_ppm);
 	rotation_busy(core, core->rotation.work_count + 1, now_ns);
 }
 
+/* It takes along its part of a window, and what it ran: those who stay owe a cycle at most. */
 static void rotation_loses(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
+	struct core_window *window = &core->window;
+	u32 before_ppm = core->rotation.share_ppm;
+	u32 share_ppm = before_ppm - min(before_ppm, tenant->share_ppm);
+	s64 most_ns = (s64)env_mul_div(core->cycle_ns, share_ppm, CORE_PPM), left_ns;
+
 	core_ledger_settle(core, &core->rotation);
-	core->rotation.lag_ns -= tenant->lag_ns;
-	set_members_ppm(core, core->rotation.share_ppm -
-				      min(core->rotation.share_ppm, tenant->share_ppm));
+	core->rotation.lag_ns = max(core->rotation.lag_ns, -most_ns);
+	set_members_ppm(core, share_ppm);
+	level_members(core, tenant);
 	rotation_busy(core, core->rotation.work_count - 1, now_ns);
+	if (window->owner != &core->rotation || !share_ppm)
+		return;
+	left_ns = max(window->budget_ns - window->spent_ns, 0ll);
+	window->budget_ns -= left_ns - core_scaled(left_ns, share_ppm, before_ppm);
 }
 
 static void online_begins(struct core *core, struct core_tenant *tenant, u64 now_ns)
@@ -160,6 +190,27 @@ void core_ledger_leave(struct core *core, struct core_tenant *tenant, u64 now_ns
 		     core->floor_busy_ppm - min(core->floor_busy_ppm, tenant->floor_ppm));
 }
 
+/* Who takes turns by lag: lags add up to nothing, whatever those who came and went had. */
+static void level_servers(struct core *core)
+{
+	struct core_tenant *rotation = &core->rotation, *tenant;
+	s64 sum_ns = rotation->sharing ? rotation->lag_ns : 0;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (tenant->sharing && tenant->place == CORE_RANKED)
+			sum_ns += tenant->lag_ns;
+	}
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (tenant->sharing && tenant->place == CORE_RANKED)
+			tenant->lag_ns -= core_scaled(sum_ns, tenant->share_ppm, core->busy_ppm);
+	}
+	if (rotation->sharing)
+		rotation->lag_ns -= core_scaled(sum_ns, rotation->share_ppm, core->busy_ppm);
+}
+
 /* Everything from the tenants afresh: places or shares changed. Their lags are settled. */
 void core_ledger_busy_sum(struct core *core, u64 now_ns)
 {
@@ -167,7 +218,6 @@ void core_ledger_busy_sum(struct core *core, u64 now_ns)
 	u32 busy_ppm = 0, floor_ppm = 0, members_ppm = 0, members = 0, online = 0, i;
 
 	core_ledger_settle(core, rotation);
-	rotation->lag_ns = 0;
 	core->sharing_count = 0;
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
@@ -187,11 +237,11 @@ void core_ledger_busy_sum(struct core *core, u64 now_ns)
 			continue;
 		members++;
 		members_ppm += tenant->share_ppm;
-		rotation->lag_ns += tenant->lag_ns;
 	}
 	set_members_ppm(core, members_ppm);
 	rotation_busy(core, members, now_ns);
 	set_busy_ppm(core, busy_ppm, floor_ppm);
+	level_servers(core);
 	if (online && !core->online_busy)
 		core->online_from_ns = now_ns;
 	core->online_busy = online;
@@ -313,7 +363,9 @@ static void wake(struct core *core, struct core_tsg *tsg, u64 now_ns)
 		return;
 	core->awake_tenants++;
 	slept_ns = now_ns > tenant->slept_at_ns ? now_ns - tenant->slept_at_ns : 0;
-	tenant->lag_ns += (s64)env_mul_div(slept_ns, tenant->slept_ppm, CORE_PPM);
+	if (slept_ns > DEBT_STANDS_NS)
+		tenant->lag_ns +=
+			(s64)env_mul_div(slept_ns - DEBT_STANDS_NS, tenant->slept_ppm, CORE_PPM);
 	tenant->lag_ns = min(tenant->lag_ns, 0ll);
 	core_ledger_restart_due(tenant);
 	/* Whoever only makes its TSG anew does not sleep. */

@@ -8,7 +8,7 @@
 /* A window whose owner has less than this left is over: a turn costs more. */
 #define WINDOW_RESIDUE_NS 5000
 /* A window of a server is at least so many switches long. */
-#define WINDOW_LEAST_SWITCHES 10u
+#define WINDOW_LEAST_SWITCHES 5u
 
 /* ---- beside online ---- */
 
@@ -144,7 +144,7 @@ static void close_window(struct core *core, u64 now_ns)
 	core->window.owner = NULL;
 	core_budget_roll(owner, now_ns);
 	if (core_tenant_busy(owner))
-		core_budget_queue(core, owner, now_ns);
+		core_budget_had_turn(core, owner, now_ns);
 }
 
 /* So long that switching costs little, but for small shares short enough to come in time. */
@@ -167,7 +167,6 @@ static s64 server_budget(const struct core *core, const struct core_tenant *serv
 	s64 others_ns = (s64)env_mul_div((u64)part_ns, CORE_PPM - min(server->share_ppm, CORE_PPM),
 					 CORE_PPM);
 	s64 budget_ns = part_ns + core_lag_ns(core, server) - (others_ns >> 1);
-
 	return max(clamp(budget_ns, part_ns >> 1, 2 * part_ns), least_ns);
 }
 
@@ -241,7 +240,8 @@ static struct core_tenant *take_server(struct core *core, u64 now_ns)
 {
 	struct core_tenant *rotation = &core->rotation;
 
-	core_budget_unqueue(core, rotation);
+	if (!servers_wait(core) || !core_tenant_busy(rotation))
+		core_budget_unqueue(core, rotation);
 	if (!servers_wait(core))
 		return NULL;
 	if (core_tenant_busy(rotation))
@@ -443,10 +443,18 @@ void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_
 
 void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
-	/* Its rank depends on its share. */
-	if (tenant->heap == CORE_HEAP_RANKED)
+	struct core_window *window = &core->window;
+
+	/* Of a window that is on no more than of one that opens now. */
+	if (window->owner == tenant && tenant->place == CORE_RANKED)
+		window->budget_ns =
+			min(window->budget_ns, window->spent_ns + server_budget(core, tenant));
+	/* Who is ahead waits the longer the smaller its share is; others keep their place. */
+	if (tenant->heap == CORE_HEAP_RANKED && core_lag_ns(core, tenant) < 0) {
 		core_budget_unqueue(core, tenant);
-	if (core_tenant_busy(tenant))
+		core_budget_queue(core, tenant, now_ns);
+	}
+	if (core_tenant_busy(tenant) && tenant != &core->rotation)
 		core_budget_queue(core, tenant, now_ns);
 }
 

@@ -56,10 +56,41 @@ static enum core_place place_of(const struct core *core, const struct core_tenan
 	return CORE_ROTATES;
 }
 
-static void plan_places(struct core *core)
+/* Who was just found not to fit the rotation owes the others what it kept from them; what it gave
+ * away is nobody's debt. */
+static s64 debt_of(const struct core_tenant *tenant)
+{
+	s64 most_ns = (s64)(tenant->drained_ns + 2 * tenant->cycle_slice_ns);
+
+	return clamp(tenant->fit_lag_ns, -most_ns, 0ll);
+}
+
+/* What one kind of windows owes is no debt in another, but for who does not fit the rotation and is
+ * in it while asleep or alone. */
+static void set_place(struct core *core, struct core_tenant *tenant, enum core_place place,
+		      u64 now_ns)
+{
+	bool is_news = tenant->misfit_from_ns >= core->planned_at_ns;
+
+	core_budget_unqueue(core, tenant);
+	core_ledger_leave(core, tenant, now_ns);
+	if (place > CORE_RANKED || tenant->place > CORE_RANKED || !tenant->misfit) {
+		tenant->lag_ns = 0;
+	} else if (is_news) {
+		tenant->lag_ns = debt_of(tenant);
+		core->rotation.lag_ns -= tenant->lag_ns;
+	}
+	tenant->place = place;
+	/* What it did in windows says nothing about the rotation. */
+	core_fit_restart(core, tenant);
+	core->stale = true;
+}
+
+static void plan_places(struct core *core, u64 now_ns)
 {
 	struct core_tenant *tenant;
 	enum core_place place;
+	bool moved = false;
 	u32 i, online = 0;
 
 	for (i = 0; i < core->tenant_count; i++) {
@@ -75,15 +106,12 @@ static void plan_places(struct core *core)
 		place = place_of(core, tenant);
 		if (place == tenant->place)
 			continue;
-		core_budget_unqueue(core, tenant);
-		/* What one kind of windows owes is no debt in another, but for the members'. */
-		if (place > CORE_RANKED || tenant->place > CORE_RANKED)
-			tenant->lag_ns = 0;
-		tenant->place = place;
-		/* What it did in windows says nothing about the rotation. */
-		core_fit_restart(core, tenant);
-		core->stale = true;
+		set_place(core, tenant, place, now_ns);
+		moved = true;
 	}
+	/* What was corrected in other company. */
+	for (i = 0; i < core->tenant_count && moved; i++)
+		core->tenants[i]->trim_ppm = 0;
 }
 
 /* ---- shares ---- */
@@ -628,15 +656,15 @@ void core_plan_make(struct core *core, u64 now_ns)
 {
 	u32 i;
 
-	plan_places(core);
+	plan_places(core, now_ns);
 	plan_shares(core);
 	plan_cycle(core);
 	plan_budgets(core, now_ns);
 	core_ledger_busy_sum(core, now_ns);
-	core_fit_planned(core);
 	plan_slices(core);
 	for (i = 0; i < core->tenant_count; i++)
 		core_pick_replanned(core, core->tenants[i], now_ns);
+	core_pick_replanned(core, &core->rotation, now_ns);
 	core->dirty = false;
 	core->urgent = false;
 	core->planned_at_ns = now_ns;
