@@ -28,25 +28,11 @@ int tu104_time_ns(struct hw *hw, u64 *time_ns)
 	return 0;
 }
 
-static int read_engine(struct hw *hw, u32 engine_index, struct hw_status *out)
+static int decode(u32 status, struct hw_status *out)
 {
-	u32 status, ignored;
-	u16 id, next_id;
-	int err;
+	const u16 id = (u16)tu104_get(status, TU104_STATUS_ID);
+	const u16 next_id = (u16)tu104_get(status, TU104_STATUS_NEXT_ID);
 
-	status = hw_read(&hw->io, TU104_ENGINE_STATUS(engine_index));
-	if (status == 0xffffffffu)
-		return tu104_odd(hw);
-	if (hw_io_bad(status)) {
-		/* Also what a busy engine reads that reloads TSG 0xAD0 ... 0xADF: ask its
-		 * neighbour, whose data never looks so. */
-		err = tu104_read(hw, TU104_ENGINE_STATUS_DEBUG(engine_index), &ignored);
-		if (err)
-			return err;
-	}
-
-	id = (u16)tu104_get(status, TU104_STATUS_ID);
-	next_id = (u16)tu104_get(status, TU104_STATUS_NEXT_ID);
 	out->state = HW_ENGINE_SWITCHING;
 	out->tsg_id = HW_NO_ID;
 	out->next_tsg_id = HW_NO_ID;
@@ -74,6 +60,24 @@ static int read_engine(struct hw *hw, u32 engine_index, struct hw_status *out)
 	default:
 		return -EIO; /* 2, 3, 4 are not in the manual */
 	}
+}
+
+static int read_engine(struct hw *hw, u32 engine_index, struct hw_status *out)
+{
+	u32 status, ignored;
+	int err;
+
+	status = hw_read(&hw->io, TU104_ENGINE_STATUS(engine_index));
+	if (status == 0xffffffffu)
+		return tu104_odd(hw);
+	if (hw_io_bad(status)) {
+		/* Also what a busy engine reads that reloads TSG 0xAD0 ... 0xADF: ask its
+		 * neighbour, whose data never looks so. */
+		err = tu104_read(hw, TU104_ENGINE_STATUS_DEBUG(engine_index), &ignored);
+		if (err)
+			return err;
+	}
+	return decode(status, out);
 }
 
 static u32 runlist_of(const struct hw *hw, u32 engine_index)
