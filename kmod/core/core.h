@@ -70,17 +70,18 @@
  * of the slice away: launch-and-sync) nor who cannot be cut (it takes more than its slice). Who
  * is among the members, while it is busy, behind by more than 2*T + 1 ms + 3 sigma since it woke
  * gets windows of its own if its visits were seen to be shorter than its slices, by more than T and
- * 8*P together, or it is behind by twice as much (visits shorter than P are seldom seen), and with
- * one sigma for three if it was found without work twice, as who always has some never is; and if
- * its gaps are 2*s + p on average at most: in longer ones it paces itself, and no window would hold
- * them. Who is as much ahead gets them if it was seen computing as long while the engine was to
- * leave it. A tail of 20 ms is enough. What a member that comes and goes ran too much or too little
- * is not what those who stay lost or won. While such a tenant is busy and others are awake, windows
- * follow each other, and the rotation of the others is one server among them with the sum of their
- * shares and a lag of its own: whoever leaves it takes along what it ran, those who stay owe a
- * cycle at most. The server furthest behind for its share is next, lag_i / phi_i, so one that is
- * ahead waits; but one that had its window comes after all that are owed anything, so nobody has
- * two in a row while others who are wait. It may run
+ * 8*P together, or it is behind by twice as much, or by a quarter more and a sixteenth of what it
+ * is entitled to (visits shorter than P are seldom seen), and with one sigma for three if it was
+ * found without work twice, as who always has some never is; and if its gaps are 2*s + p on average
+ * at most: in longer ones it paces itself, and no window would hold them. Who is as much ahead gets
+ * them if it was seen computing as long while the engine was to leave it. A tail of 20 ms is
+ * enough. What a member that comes and goes ran too much or too little is not what those who stay
+ * lost or won. While such a tenant is busy and others are awake, windows follow each other, and the
+ * rotation of the others is one server among them with the sum of their shares and a lag of its
+ * own: whoever leaves it takes along what it ran, those who stay owe a cycle at most. The server
+ * furthest behind for its share is next, lag_i / phi_i, so one that is ahead waits; but one that
+ * had its window comes after all that are owed anything, so nobody has two in a row while others
+ * who are wait. It may run
  *
  *     b_i = C * phi_i + lag_i - C * phi_i * (1 - phi_i) / 2,   within 1/2 ... 2 * C * phi_i   (S)
  *
@@ -309,7 +310,7 @@ enum core_place {
  * @excess_ns: by how much its visits of late were longer than its slices
  * @drained_ns: how long it computed when the engine was to leave it, since it woke
  * @fit_var_us2: the variance of its run time when it woke
- * @fit_joined_ns: @fit_lag_ns when it became busy
+ * @fit_joined_ns: @fit_lag_ns when it became busy; @fit_began_ns: run_ns when evidence began
  * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it woke,
  *                                 settled at @fit_v of their virtual time, and run_ns then
  * @gap_ns: time without work at its visits of late; @gap_run_ns: what it ran then, up to when
@@ -367,7 +368,7 @@ struct core_tenant {
 
 	bool misfit;
 	s64 excess_ns, fit_lag_ns, fit_joined_ns;
-	u64 fit_v, fit_run_ns;
+	u64 fit_v, fit_run_ns, fit_began_ns;
 	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
 	u32 loud_count, quiet_looks;
 	u64 drained_ns, fit_var_us2;

@@ -14,6 +14,8 @@
 #define QUIET_LOOKS 2u
 /* A lag below two slices and this may be a round that was cut. */
 #define LAG_SLACK_NS 1000000
+/* Who fits loses less than such a part of what it is entitled to. */
+#define LOST_PART 16
 /* So often it has to be seen running in its windows, and no gap, before it may go back to the
  * rotation: gaps of a thousandth of its time are seen by then. */
 #define CLEAN_LOOKS 4000u
@@ -50,6 +52,7 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_var_us2 = tenant->var_us2;
 	tenant->fit_lag_ns = 0;
 	tenant->fit_joined_ns = 0;
+	tenant->fit_began_ns = tenant->run_ns;
 	tenant->fit_v = core->member_v;
 	tenant->fit_run_ns = tenant->run_ns;
 }
@@ -96,6 +99,16 @@ static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_
 	core->dirty = true;
 }
 
+/* Visits shorter than the distance of looks are seldom seen: being behind by far tells by itself,
+ * and so does being behind a little longer by a part that nobody who fits would lose. */
+static bool is_far_behind(const struct core_tenant *tenant, s64 lag_ns, s64 limit_ns)
+{
+	s64 entitled_ns = (s64)(tenant->run_ns - tenant->fit_began_ns) + lag_ns;
+
+	return lag_ns > 2 * limit_ns ||
+	       (lag_ns > limit_ns + (limit_ns >> 2) && LOST_PART * lag_ns > entitled_ns);
+}
+
 /* Off by more than rounds and chance explain, and its visits say why? */
 static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
@@ -106,15 +119,11 @@ static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 	/* Who always has work is never found without. */
 	bool found_idle = tenant->quiet_looks >= QUIET_LOOKS;
 	s64 limit_ns = 2 * slice_ns + LAG_SLACK_NS + chance_ns;
-	/* Visits shorter than the distance of looks are seldom seen: being behind by twice as much
-	 * tells by itself. */
-	bool short_visits = tenant->excess_ns < -sure_ns || lag_ns > 2 * limit_ns;
+	bool short_visits = tenant->excess_ns < -sure_ns || is_far_behind(tenant, lag_ns, limit_ns);
 	bool is_behind = lag_ns > (found_idle ? limit_ns - chance_ns + chance_ns / 3 : limit_ns);
 
-	bool is_ahead = lag_ns < -limit_ns;
-
 	if (is_behind ? (found_idle || short_visits) && !paces_itself(core, tenant) :
-			is_ahead && (s64)tenant->drained_ns > sure_ns)
+			lag_ns < -limit_ns && (s64)tenant->drained_ns > sure_ns)
 		give_windows(core, tenant, now_ns);
 }
 

@@ -176,6 +176,21 @@ TEST(Misfit, GoesBackWhenItsWorkFits) {
             0.6);
 }
 
+// A twentieth of the card in two TSGs: slices shorter than the distance of looks, and while one of
+// them has a gap the other has work, so no look finds the tenant without.
+TEST(Misfit, IsFoundBehindSlicesThatLooksMiss) {
+  QGPU_TRACE_SEED();
+  World world({.seed = fakes::seed()});
+  auto &sync = world.addTenant({.weight = 200, .tsgs = 2});
+  for (size_t i = 0; i < 2; i++)
+    sync.channel(i).syncLaunch({.duration_ns = 2 * kMilli}, 40 * kMicro);
+  for (const uint32_t weight : {1300u, 200u, 1900u, 1600u})
+    world.addTenant({.weight = weight}).saturate({.duration_ns = 2 * kMilli}, 2);
+  world.start();
+  world.runFor(15 * kSecond);
+  EXPECT_TRUE(sync.core.misfit);
+}
+
 TEST(Misfit, NobodyIsWhoFits) {
   QGPU_TRACE_SEED();
   World world({.seed = fakes::seed()});
