@@ -127,6 +127,8 @@ static void forget_lags(struct core *core)
 		core_ledger_restart_due(core->tenants[i]);
 		core->tenants[i]->lag_ns = 0;
 	}
+	core_ledger_settle(core, &core->rotation);
+	core->rotation.lag_ns = 0;
 }
 
 void core_forgive(struct core *core, u64 from_ns)
