@@ -13,6 +13,8 @@ constexpr uint64_t kHoldMaxNs = 450'000'000;
 constexpr uint64_t kBreathUs = 200;
 // After a refusal, before the next try.
 constexpr uint64_t kRetryNs = 1'000'000'000;
+// One change so soon after it was found is its own driver's.
+constexpr uint64_t kSettingUpNs = 2'000'000'000;
 // Two changes by somebody else within this are a quarrel.
 constexpr uint64_t kQuarrelNs = 10'000'000'000;
 
@@ -175,7 +177,18 @@ std::vector<ManagedTsg *> Enforcer::holdOthers(std::initializer_list<const Manag
   return held;
 }
 
+// The driver in a process that has just made its TSG sets the slice that it will be left with.
+bool Enforcer::isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
+  if (now_ns >= tsg.found_at_ns + kSettingUpNs || tsg.set_up) return false;
+  tsg.set_up = true;
+  tsg.found_us = found_us;
+  if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, tsg.written_us); !done)
+    refused(tsg, done.error(), now_ns);
+  return true;
+}
+
 void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
+  if (isSettingUp(tsg, found_us, now_ns)) return;
   const bool quarrel = tsg.foreign_ns && now_ns < tsg.foreign_ns + kQuarrelNs;
   tsg.foreign_ns = now_ns;
   if (tsg.tenant) tsg.tenant->foreign_changes++;

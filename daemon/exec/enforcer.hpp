@@ -52,6 +52,7 @@ class Enforcer {
   void writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns);
   bool recordGates(const std::vector<ManagedTsg *> &tsgs);
   void refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns);
+  bool isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
   void foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
 
   core &core_;

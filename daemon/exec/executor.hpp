@@ -141,6 +141,7 @@ class Executor {
   uint64_t turn_ns_ = 0;             // when the last turn began
   uint64_t charged_ns_ = 0;          // up to when it charged
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
+  uint64_t asks_from_ns_ = 0;        // nobody is asked before that
   std::minstd_rand random_;
   std::string degraded_;  // why less is enforced than could be, for as long as this lives
   Status told_status_{};

@@ -33,8 +33,9 @@ constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 1'500'000;
 constexpr uint64_t kProbeUnsureNs = 20 * kMs, kProbeSureNs = 1000 * kMs;
 // Of one that was given windows and left them empty: the longer, the more often that was so.
 constexpr uint64_t kDistrustMinNs = 1000 * kMs, kDistrustMaxNs = 8000 * kMs;
-// After so many it is known well.
+// After so many it is known well; those are asked no more often than this, all together.
 constexpr unsigned kAsksSure = 8;
+constexpr uint64_t kAskPauseNs = 250 * kMs;
 // Its visit is waited for no longer than this.
 constexpr uint64_t kVisitMaxNs = 8 * kMs;
 // What it does after a long wait is known for so long; who never waits long is held for a while.
@@ -216,8 +217,7 @@ void Executor::probeEarly(uint64_t now_ns) {
     Visitor *visitor = visitorOf(*tsg);
     if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
     if (visitor->last_end_ns > account_->heldFromNs()) continue;
-    const uint64_t from_ns = askFromNs(*tsg, *visitor);
-    if (now_ns < from_ns) continue;
+    if (now_ns < std::max(askFromNs(*tsg, *visitor), asks_from_ns_)) continue;
     if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
         now_ns > visitor->last_end_ns + kProbeLateNs) {
       // Its next visit comes when the holder's slice is over, and is about as long as the last.
@@ -228,6 +228,7 @@ void Executor::probeEarly(uint64_t now_ns) {
       continue;
     }
     tsg->asked_ns = now_ns;
+    asks_from_ns_ = now_ns + (tsg->asks < kAsksSure ? kProbeUnsureNs : kAskPauseNs);
     tsg->asks++;
     askEarly(*tsg, *visitor, *holder, now_ns);
     return;

@@ -64,6 +64,7 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
     const auto us = controls_->timesliceUs(fresh.of, tsg);
     if (!us) continue;
     const uint64_t found = inherited_.foundUs(id, tsg.handle);
+    fresh.found_at_ns = cardNs();
     fresh.found_us = found ? found : *us;
     fresh.written_us = found && found != *us ? *us : 0;
     ManagedTsg &added = roster_->add(std::move(fresh), roster_->tenant(managed.tenant_id));

@@ -276,7 +276,7 @@ TEST(Executor, SliceThatSomebodyElseSetIsRestoredAndReported) {
   ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
   const size_t a = bed.add(1, queued());
   bed.add(2, queued());
-  bed.run(1 * kSecond);
+  bed.run(3 * kSecond);
   const uint64_t ours = bed.tsg(a).slice_us;
   bed.tsg(a).slice_us = 1'000'000;
   bed.run(1200 * kMilli);
@@ -287,6 +287,41 @@ TEST(Executor, SliceThatSomebodyElseSetIsRestoredAndReported) {
   bed.run(1200 * kMilli);
   EXPECT_EQ(bed.count(EventKind::kQuarantine), 1u);
   EXPECT_EQ(bed.executor->stats().tenants[0].foreign_changes, 2u);
+}
+
+// A process is found before its own driver has set the slice it is to have.
+TEST(Executor, SliceThatItsOwnDriverSetsAtFirstIsNoForeignChange) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued());
+  bed.add(2, queued());
+  bed.run(200 * kMilli);
+  bed.tsg(a).slice_us = 4096;
+  bed.run(1200 * kMilli);
+  EXPECT_NE(bed.tsg(a).slice_us, 4096u);
+  EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u);
+  bed.tsg(a).slice_us = 1'000'000;
+  bed.run(1200 * kMilli);
+  EXPECT_EQ(bed.count(EventKind::kForeignChange), 1u);
+  bed.executor->stop();
+  EXPECT_EQ(bed.tsg(a).slice_us, 4096u);
+}
+
+// Sixteen that queue no more than a slice each: asking them costs nothing to speak of.
+TEST(Executor, ManyThatEndEarlyAreNotAskedAllTheTime) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants;
+  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  for (uint32_t i = 1; i <= 16; i++) bed.add(i, paced(200, 210, 13));
+  bed.run(10 * kSecond);
+  const uint64_t before = bed.io.calls[rm::kCtrlTsgPreempt];
+  bed.run(10 * kSecond);
+  EXPECT_LE(bed.io.calls[rm::kCtrlTsgPreempt] - before, 60u);
 }
 
 TEST(Executor, RefusedControlIsReportedOnceASecondAndTheOthersGoOn) {
