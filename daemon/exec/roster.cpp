@@ -44,10 +44,20 @@ const char *nameOf(core_field field) {
   }
 }
 
+Error wakeRefusal(const core_refusal &refusal, const std::string &field) {
+  if (refusal.bound.ns == UINT64_MAX)
+    return {ENOSPC, "no longest wait can be promised beside these tenants", field};
+  return {ENOSPC,
+          "the shortest wait that can be promised is " + std::to_string(refusal.bound.ns / 1000) +
+              " us",
+          field};
+}
+
 Error sentenceOf(const core_refusal &refusal) {
   const std::string field = nameOf(refusal.field);
   switch (-refusal.error) {
     case ENOSPC:
+      if (refusal.field == CORE_FIELD_WAKE) return wakeRefusal(refusal, field);
       return {ENOSPC,
               "guarantees add up to " + std::to_string(refusal.sum_ppm / 10000) + "." +
                   std::to_string(refusal.sum_ppm / 1000 % 10) + " % of the card",

@@ -235,6 +235,24 @@ TEST(Executor, RefusedPlanChangesNothing) {
   EXPECT_EQ(bed.executor->stats().tenants.size(), 1u);
 }
 
+TEST(Executor, AWaitThatCannotBeKeptIsRefusedWithWhatCanBe) {
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants = {tenantOf(1, 100), tenantOf(2, 100), tenantOf(3, 100)};
+  tenants[1].wake_ns = 1 * kMilli;
+  const auto done = bed.plan(QGPU_POLICY_BURST_SHARE, tenants);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().err, ENOSPC);
+  EXPECT_EQ(done.error().item, "wake_within");
+  EXPECT_NE(done.error().sentence.find("shortest wait"), std::string::npos)
+      << done.error().sentence;
+  tenants[0].work_class = QGPU_CLASS_ONLINE;
+  const auto beside = bed.plan(QGPU_POLICY_BURST_SHARE, tenants);
+  ASSERT_FALSE(beside);
+  EXPECT_NE(beside.error().sentence.find("no longest wait"), std::string::npos)
+      << beside.error().sentence;
+}
+
 TEST(Executor, ProcessNeedsATenantOfThePlanAndItsOwnDescriptor) {
   QGPU_TRACE_SEED();
   Bed bed;
