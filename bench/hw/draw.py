@@ -52,7 +52,7 @@ def online(axis, rows):
                   mfc="none" if quantile == "p99.9" else OURS)
     axis.axhline(rows[0]["p99"] + 450, color=ASKED, ls="--", label="asked of P99")
     axis.set(title="online, 200 kernels of 300 µs a second", xlabel="offline beside it", ylabel="latency, µs",
-           ylim=(0, 1.4 * max(row["p99.9"] for row in rows)))
+             ylim=(0, 1.4 * max(row["p99.9"] for row in rows)))
     axis.tick_params(axis="x", labelrotation=20)
     axis.legend()
 
