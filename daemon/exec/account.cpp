@@ -116,13 +116,22 @@ void Account::lookGap(uint64_t until_ns) {
   if (gap_idle_ && until_ns > params_.gap_ns) look(until_ns - params_.gap_ns, CORE_SEEN_IDLE);
 }
 
+// All through its last visit: a slice is over only when somebody waits.
+bool Account::othersWaited(const Visitor &visitor) const {
+  return std::any_of(visitors_.begin(), visitors_.end(), [&](const auto &known) {
+    const Visitor &other = known.second;
+    return &other != &visitor && other.open && other.open_from_ns <= visitor.last_start_ns &&
+           other.tsg && other.tsg->has_work && other.last_end_ns <= visitor.last_start_ns;
+  });
+}
+
 // It gave the rest of its slice away.
 void Account::noteEarly(Visitor &visitor) {
   const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
   visitor.early = visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns &&
                   visitor.disturbed_ns < visitor.last_start_ns;
   if (visitor.slice_ns && length > visitor.slice_ns + visitor.slice_ns / 4 + kOverlongNs &&
-      visitor.disturbed_ns < visitor.last_start_ns)
+      visitor.disturbed_ns < visitor.last_start_ns && othersWaited(visitor))
     visitor.overlong_at_ns = visitor.last_end_ns;
   if (visitor.early && visitor.off_ns >= kLongOffNs) {
     const uint64_t cost_ns = params_.restore_tail_ns + params_.save_ns;

@@ -39,7 +39,7 @@ struct Visitor {
   bool early = false;   // its last visit ended before its slice
   // What its last visit computed that ended early and began after it had been off for long; when.
   uint64_t long_visit_ns = 0, long_visit_at_ns = 0;
-  uint64_t overlong_at_ns = 0;  // when a visit last went on well beyond its slice
+  uint64_t overlong_at_ns = 0;  // when a visit last went on well beyond its slice, others waiting
   Belief belief = Belief::kPaced;
   // Set by who drives this, after every change:
   bool open = true;           // it may run
@@ -90,6 +90,7 @@ class Account {
   void begin(uint64_t at_ns);
   void look(uint64_t at_ns, core_seen seen);
   void lookGap(uint64_t until_ns);
+  bool othersWaited(const Visitor &visitor) const;
   void noteEarly(Visitor &visitor);
   uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;
   void noteAbsent(uint64_t now_ns);

@@ -38,10 +38,25 @@ Enforcer::Enforcer(core &core, Roster &roster, Controls &controls, const CardPar
       gates_path_(std::move(gates_path)),
       report_(std::move(report)) {}
 
-// Whoever has no work is left open: when it gets some the trace shows it.
+// The one of its process that has work, as far as that is known: the trace names processes.
+const ManagedTsg *Enforcer::workerOf(const ManagedTsg &tsg) const {
+  if (tsg.core.has_work) return &tsg;
+  for (const auto &one : roster_.tsgs())
+    if (one->process == tsg.process && one->core.has_work) return one.get();
+  return nullptr;
+}
+
+// Whoever has no work is left open: when it gets some the trace shows it. All TSGs of a process are
+// stopped together.
 bool Enforcer::shouldBeClosed(const ManagedTsg &tsg) const {
-  if (!roster_.enforcing() || !tsg.tenant || !tsg.core.has_work) return false;
-  return !core_admits(&core_, &tsg.core) || tsg.skipped_window_ns == core_.window.from_ns;
+  const ManagedTsg *worker = roster_.enforcing() && tsg.tenant ? workerOf(tsg) : nullptr;
+  if (!worker) return false;
+  return !core_admits(&core_, &worker->core) || worker->skipped_window_ns == core_.window.from_ns;
+}
+
+// Asked to wait to see what piles up; never in a window of its own.
+bool Enforcer::isHeld(const ManagedTsg &tsg, uint64_t now_ns) const {
+  return now_ns < tsg.hold_until_ns && tsg.tenant && core_.window.owner != &tsg.tenant->core;
 }
 
 // A window of the rotation that is shorter than a round: who is furthest behind is due in it. The
@@ -72,9 +87,15 @@ void Enforcer::chooseMembers() {
 
 uint64_t Enforcer::wantedUs(const ManagedTsg &tsg) const {
   if (!roster_.enforcing() || !tsg.tenant) return tsg.found_us;
+  // Which TSG of a process computes is not seen: all of them share one slice.
+  const ManagedTsg *worker = workerOf(tsg);
+  if (!worker) worker = &tsg;
   // Who sleeps keeps what it has until it wakes.
-  if (!tsg.core.awake || !tsg.core.planned_ns) return tsg.sliceUs();
-  return std::max<uint64_t>(params_.sliceUs(core_slice_ns(&core_, &tsg.core)), 1);
+  if (!worker->core.awake || !worker->core.planned_ns) return tsg.sliceUs();
+  const auto siblings = static_cast<uint64_t>(
+      std::count_if(roster_.tsgs().begin(), roster_.tsgs().end(),
+                    [&](const auto &one) { return one->process == tsg.process; }));
+  return std::max<uint64_t>(params_.sliceUs(core_slice_ns(&core_, &worker->core) / siblings), 1);
 }
 
 void Enforcer::refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns) {
@@ -149,7 +170,7 @@ void Enforcer::apply(uint64_t now_ns, bool leave_open) {
   chooseMembers();
   std::vector<ManagedTsg *> opening, closing;
   for (const auto &tsg : roster_.tsgs()) {
-    const bool close = shouldBeClosed(*tsg) || now_ns < tsg->hold_until_ns;
+    const bool close = shouldBeClosed(*tsg) || isHeld(*tsg, now_ns);
     const bool held_long = close && tsg->gated && now_ns > tsg->gated_ns + kHoldMaxNs;
     if (held_long) writeSlice(*tsg, kBreathUs, now_ns);
     if (tsg->gated && (!close || held_long)) opening.push_back(tsg.get());
@@ -169,7 +190,9 @@ std::vector<ManagedTsg *> Enforcer::holdOthers(std::initializer_list<const Manag
                                                uint64_t now_ns) {
   std::vector<ManagedTsg *> others, held;
   for (const auto &tsg : roster_.tsgs())
-    if (std::find(but.begin(), but.end(), tsg.get()) == but.end() && tsg->tenant && !tsg->gated)
+    if (tsg->tenant && !tsg->gated && workerOf(*tsg) &&
+        std::none_of(but.begin(), but.end(),
+                     [&](const ManagedTsg *one) { return one->process == tsg->process; }))
       others.push_back(tsg.get());
   close(others, now_ns);
   for (ManagedTsg *tsg : others)

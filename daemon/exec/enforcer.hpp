@@ -44,7 +44,9 @@ class Enforcer {
   uint64_t windowChanges() const { return window_changes_; }
 
  private:
+  const ManagedTsg *workerOf(const ManagedTsg &tsg) const;
   bool shouldBeClosed(const ManagedTsg &tsg) const;
+  bool isHeld(const ManagedTsg &tsg, uint64_t now_ns) const;
   void chooseMembers();
   uint64_t wantedUs(const ManagedTsg &tsg) const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What is asked of the executor: plan, processes, counters. What it does by itself is in
-// executor_turn.cpp.
+// executor_turn.cpp and executor_probe.cpp.
 #include "executor.hpp"
 
 #include <linux/qgpu.h>

@@ -94,6 +94,7 @@ class Executor {
   bool readTrace(uint64_t now_ns);
   void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times = 1);
   void noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns);
+  bool canBeCut(const Visitor &visitor) const;
   void forgivePaced();
   std::optional<uint64_t> nextVisitNs(const ManagedTsg &tsg, ManagedTsg &other);
   void askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, uint64_t now_ns);

@@ -50,8 +50,10 @@ constexpr uint64_t kPiledUp = 3;
 // Half to one and a half of it.
 uint64_t Executor::jitter(uint64_t ns) { return ns / 2 + random_() % ns; }
 
+// Null for a TSG for which another of its process stands.
 Visitor *Executor::visitorOf(const ManagedTsg &tsg) {
-  return account_->visitor(static_cast<uint32_t>(tsg.process.pid));
+  Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg.process.pid));
+  return visitor && visitor->tsg == &tsg.core ? visitor : nullptr;
 }
 
 bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
@@ -59,12 +61,15 @@ bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
          core_.window.owner == &tsg.tenant->core;
 }
 
-// Takes the TSG off and reads what the trace says of that. False when nothing can be said.
+// Takes the process's TSGs off and reads what the trace says of that. False when nothing can be
+// said.
 bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
   if (Visitor *visitor = visitorOf(tsg)) visitor->disturbed_ns = now_ns;
   // Visits that are cut here say nothing of who fits the rotation.
   core_.contended_from_ns = std::max<uint64_t>(core_.contended_from_ns, now_ns);
-  return controls_->preempt(tsg.of, tsg.tsg) && readTrace(now_ns);
+  for (const auto &one : roster_->tsgs())
+    if (one->process == tsg.process && !controls_->preempt(one->of, one->tsg)) return false;
+  return readTrace(now_ns);
 }
 
 bool Executor::readTrace(uint64_t now_ns) {
@@ -112,18 +117,19 @@ void Executor::probeHolder(uint64_t now_ns) {
   const uint32_t pid = account_->holder();
   ManagedTsg *tsg = byPid(pid);
   if (!tsg || !tsg->tenant || tsg->gated) return;
+  Visitor &visitor = *visitorOf(*tsg);
   const bool own_window = inOwnWindow(*tsg);
   const uint64_t last_ns = std::max<uint64_t>({probed_ns_, record_ns_, core_.window.from_ns});
-  if (own_window && !account_->holderIdle() ? !dueInOwnWindow(*tsg, *visitorOf(*tsg), now_ns)
+  if (own_window && !account_->holderIdle() ? !dueInOwnWindow(*tsg, visitor, now_ns)
                                             : now_ns <= last_ns + askGapNs(*tsg))
     return;
   probed_ns_ = now_ns;
-  const uint64_t end_ns = visitorOf(*tsg)->last_end_ns;
+  const uint64_t end_ns = visitor.last_end_ns;
   if (!preempt(*tsg, now_ns)) return;
-  const bool work = visitorOf(*tsg)->last_end_ns != end_ns;
+  const bool work = visitor.last_end_ns != end_ns;
   if (account_->holder() == pid) account_->probed(cardNs(), work);
   tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
-  if (own_window) noteAnswer(*tsg, *visitorOf(*tsg), work);
+  if (own_window) noteAnswer(*tsg, visitor, work);
 }
 
 void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times) {
@@ -142,6 +148,10 @@ void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned
   }
 }
 
+bool Executor::canBeCut(const Visitor &visitor) const {
+  return !visitor.overlong_at_ns || visitor.overlong_at_ns + kOverlongKnownNs < core_.looked_ns;
+}
+
 // The core sees early ends and a share that is not reached. Whether windows would help is known
 // here: to who syncs, and to who cannot be cut.
 void Executor::forgivePaced() {
@@ -150,8 +160,7 @@ void Executor::forgivePaced() {
     const bool needs = std::any_of(
         roster_->tsgs().begin(), roster_->tsgs().end(), [&, &of = tenant](const auto &tsg) {
           const Visitor *visitor = tsg->tenant == of.get() ? visitorOf(*tsg) : nullptr;
-          return visitor && (visitor->belief == Belief::kSyncs ||
-                             visitor->overlong_at_ns + kOverlongKnownNs > core_.looked_ns);
+          return visitor && (visitor->belief == Belief::kSyncs || !canBeCut(*visitor));
         });
     if (!needs) core_fit_forgive(&core_, &tenant->core, 0);
   }
@@ -213,10 +222,12 @@ void Executor::probeEarly(uint64_t now_ns) {
   ManagedTsg *holder = byPid(account_->holder());
   ask_at_ns_ = UINT64_MAX;
   if (!holder || !holder->tenant || holder->gated || core_.window.owner) return;
+  if (!canBeCut(*visitorOf(*holder))) return;
+  ManagedTsg *next = nullptr;
   for (const auto &tsg : roster_->tsgs()) {
-    Visitor *visitor = visitorOf(*tsg);
+    const Visitor *visitor = visitorOf(*tsg);
     if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
-    if (visitor->last_end_ns > account_->heldFromNs()) continue;
+    if (visitor->last_end_ns > account_->heldFromNs() || !canBeCut(*visitor)) continue;
     if (now_ns < std::max(askFromNs(*tsg, *visitor), asks_from_ns_)) continue;
     if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
         now_ns > visitor->last_end_ns + kProbeLateNs) {
@@ -227,12 +238,14 @@ void Executor::probeEarly(uint64_t now_ns) {
       ask_at_ns_ = std::min(ask_at_ns_, next_end_ns + (kProbeEarlyNs + kProbeLateNs) / 2);
       continue;
     }
-    tsg->asked_ns = now_ns;
-    asks_from_ns_ = now_ns + (tsg->asks < kAsksSure ? kProbeUnsureNs : kAskPauseNs);
-    tsg->asks++;
-    askEarly(*tsg, *visitor, *holder, now_ns);
-    return;
+    // Whoever waits longest for it.
+    if (!next || tsg->asked_ns < next->asked_ns) next = tsg.get();
   }
+  if (!next) return;
+  next->asked_ns = now_ns;
+  asks_from_ns_ = now_ns + (next->asks < kAsksSure ? kProbeUnsureNs : kAskPauseNs);
+  next->asks++;
+  askEarly(*next, *visitorOf(*next), *holder, now_ns);
 }
 
 // Whose window begins now, and is to be asked whether it still is what it is taken for.

@@ -27,8 +27,10 @@ constexpr uint64_t kUnseenNs = 1000 * kMs;
 }  // namespace
 
 ManagedTsg *Executor::byPid(uint32_t pid) {
+  const Visitor *visitor = account_->visitor(pid);
+  if (!visitor) return nullptr;
   for (const auto &tsg : roster_->tsgs())
-    if (static_cast<uint32_t>(tsg->process.pid) == pid) return tsg.get();
+    if (visitor->tsg == &tsg->core) return tsg.get();
   return nullptr;
 }
 
@@ -53,6 +55,13 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
     if (visitor && visitor->tsg == &roster_->find(id, handle)->core) account_->forget(pid);
     roster_->remove(id, handle);
   }
+  // The trace names processes, so one TSG stands for all of a process.
+  if (!account_->visitor(static_cast<uint32_t>(id.pid)))
+    for (const auto &tsg : roster_->tsgs())
+      if (tsg->process == id) {
+        account_->know(static_cast<uint32_t>(id.pid), &tsg->core);
+        break;
+      }
   for (const Tsg &tsg : process.tsgs()) {
     if (!tsg.compute() || roster_->find(id, tsg.handle)) continue;
     ManagedTsg fresh;

@@ -26,6 +26,9 @@
 namespace qgpu::exec {
 namespace {
 
+// A process of a dead worker is looked at for so long at most.
+constexpr uint64_t kLookMaxNs = 5'000'000'000;
+
 // A worker that dies sooner than this after its start is started again later.
 constexpr uint64_t kYoungNs = 2'000'000'000;
 constexpr unsigned kLaterMs = 1000;
@@ -89,7 +92,9 @@ void putBack(GuardedCard &card, const std::string &run_dir) {
     const auto pidfd = openProcess(named.id);
     if (!pidfd) continue;
     Process process(*card.own, named.id.pid, *pidfd, rm::kClientBase, monotonicNs());
-    process.step(monotonicNs());
+    const uint64_t until_ns = monotonicNs() + kLookMaxNs;
+    do process.step(monotonicNs());
+    while (process.looks() && monotonicNs() < until_ns);
     for (const Tsg &tsg : process.tsgs()) {
       const std::vector<GatedChannel> channels = channelsOf(process.foreign(), tsg);
       (void)card.controls->enable(channels);
@@ -215,8 +220,10 @@ int runGuard(const WorkerOptions &options) {
   mkdir(options.run_dir.c_str(), 0755);
   const auto lock = lockCard(options, card.card.uuid, signals);
   if (!lock) {
-    const bool held = lock.error().err == EBUSY || lock.error().err == EAGAIN;
-    return complain(lock.error(), held ? kGuardSecond : kWorkerRefused);
+    // What a former worker still holds it lets go of; a service manager tries again.
+    return complain(lock.error(), lock.error().err == EBUSY    ? kGuardSecond
+                                  : lock.error().err == EAGAIN ? 1
+                                                               : kWorkerRefused);
   }
   const std::string path = socketPath(options.run_dir, card.card.uuid);
   const auto listen_fd = listenAt(path);

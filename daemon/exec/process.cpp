@@ -120,8 +120,7 @@ bool Process::stillThere() {
     return false;
   }
   if (state_ != State::kControlled) return true;
-  const auto theirs = own_.io().controlDescriptors(pid_);
-  if (theirs && std::binary_search(theirs->begin(), theirs->end(), their_fd_)) return true;
+  if (own_.io().holdsControl(pid_, their_fd_)) return true;
   // It closed the driver or became another program: what it opens now is looked for anew.
   reset();
   state_ = State::kLooking;

@@ -94,6 +94,8 @@ class Process {
   uint64_t controlledNs() const { return controlled_ns_; }
   uint64_t probes() const { return probes_; }
   const Wait &wait() const { return wait_; }
+  // A look has begun and is not over.
+  bool looks() const { return wait_.quick_ns != kNever || wait_.full_ns != kNever; }
 
  private:
   // A descriptor of the process's control node, and the clients that are known to be on it.

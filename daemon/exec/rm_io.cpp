@@ -23,6 +23,9 @@
 namespace qgpu::exec {
 namespace {
 
+// A tenant may open as many as it likes; a look at them costs a microsecond each.
+constexpr size_t kDescriptorsMax = 16'384;
+
 Error failed(int err, const std::string &what, const std::string &item) {
   return {err, what + ": " + std::strerror(err), item};
 }
@@ -40,6 +43,16 @@ Error forbidden(int err, const std::string &what, const std::string &item) {
 
 bool isControl(const struct stat &s) {
   return S_ISCHR(s.st_mode) && s.st_rdev == makedev(rm::kMajor, rm::kMinorControl);
+}
+
+// 0 if it is the control node, a positive errno if not or if it cannot be seen. What the tenant
+// has open may be on a server that does not answer: only what is known already is asked for.
+int isControlAt(int folder, const char *name) {
+  struct statx s;
+  if (statx(folder, name, AT_STATX_DONT_SYNC, STATX_TYPE, &s) != 0) return errno;
+  const bool is = S_ISCHR(s.stx_mode) && s.stx_rdev_major == rm::kMajor &&
+                  s.stx_rdev_minor == rm::kMinorControl;
+  return is ? 0 : ENODEV;
 }
 
 }  // namespace
@@ -78,19 +91,27 @@ Result<std::vector<int>> DeviceIo::controlDescriptors(pid_t pid) {
   if (!dir) return forbidden(errno, "its descriptors cannot be looked at", std::to_string(pid));
   std::vector<int> out;
   int refused = 0;
-  while (const dirent *entry = readdir(dir)) {
-    struct stat s;
-    if (fstatat(dirfd(dir), entry->d_name, &s, 0) != 0)
-      // The listing may be had where what is in it may not.
-      refused = errno == EACCES || errno == EPERM ? errno : refused;
-    else if (isControl(s))
-      out.push_back(std::atoi(entry->d_name));
+  size_t looked = 0;
+  const dirent *entry = nullptr;
+  while (looked < kDescriptorsMax && (entry = readdir(dir))) {
+    looked++;
+    const int err = isControlAt(dirfd(dir), entry->d_name);
+    // The listing may be had where what is in it may not.
+    if (err == EACCES || err == EPERM) refused = err;
+    if (!err) out.push_back(std::atoi(entry->d_name));
   }
   closedir(dir);
+  if (entry && out.empty())
+    return Error{EMFILE, "it has more descriptors than are looked at", std::to_string(pid)};
   if (refused && out.empty())
     return forbidden(refused, "its descriptors cannot be looked at", std::to_string(pid));
   std::sort(out.begin(), out.end());
   return out;
+}
+
+bool DeviceIo::holdsControl(pid_t pid, int fd) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  return isControlAt(AT_FDCWD, path.c_str()) == 0;
 }
 
 Result<int> DeviceIo::duplicate(int pidfd, int fd) {

@@ -21,6 +21,7 @@ constexpr uint64_t kSaveNs = 80'000, kRestoreNs = 80'000, kWarmNs = 30'000;
 constexpr uint64_t kEnableRingNs = 5'000'000;
 constexpr uint32_t kGpuId = 0x600, kRecords = 32768;
 constexpr uint32_t kDevice = 0x5c000002, kSubdevice = 0x5c000003, kTsg = 0x5c000015;
+constexpr uint32_t kNextTsg = 0x100;
 constexpr uint32_t kChannel = 0x5c00001c, kCopyTsg = 0x5c00003e, kCopyChannel = 0x5c000040;
 
 }  // namespace
@@ -57,6 +58,27 @@ FakeTsg &FakeRm::addProcess(pid_t pid, unsigned channels, int control_fd) {
   clients_[tsg->client] = {pid, -1, control_fd};
   tsgs_.push_back(std::move(tsg));
   return *tsgs_.back();
+}
+
+FakeTsg &FakeRm::addTsg(pid_t pid) {
+  const FakeTsg &first = tsg(pid);
+  auto more = std::make_unique<FakeTsg>();
+  more->client = first.client;
+  more->handle = first.handle + kNextTsg;
+  more->id = next_tsg_id_++;
+  more->pid = pid;
+  for (const uint32_t channel : first.channels) more->channels.push_back(channel + kNextTsg);
+  tsgs_.push_back(std::move(more));
+  return *tsgs_.back();
+}
+
+void FakeRm::freeTsg(pid_t pid) {
+  const FakeTsg *first = &tsg(pid);
+  if (on_ == first) {
+    on_ = nullptr;
+    phase_ = Phase::kEmpty;
+  }
+  std::erase_if(tsgs_, [&](const auto &t) { return t.get() == first; });
 }
 
 void FakeRm::endProcess(pid_t pid) {
@@ -281,6 +303,11 @@ Result<std::vector<int>> FakeRm::controlDescriptors(pid_t pid) {
   return out;
 }
 
+bool FakeRm::holdsControl(pid_t pid, int fd) {
+  const auto theirs = controlDescriptors(pid);
+  return theirs && std::count(theirs->begin(), theirs->end(), fd);
+}
+
 Result<int> FakeRm::duplicate(int pidfd, int) {
   if (!permit_duplicates) return Error{EPERM, "cannot duplicate a descriptor", {}};
   const auto pid = exec::pidOf(pidfd);
@@ -392,7 +419,7 @@ uint32_t FakeRm::control(const rm::Control &call, int fd) {
       return rm::kOk;
     case rm::kCtrlChannelGetSubmitToken:
       if (FakeTsg *tsg = findChannel(call.client, call.object)) {
-        *word = tsg->id * 16 + call.object - kChannel;
+        *word = tsg->id * 16 + call.object - tsg->channels[0];
         return rm::kOk;
       }
       if (call.object != kCopyChannel) return rm::kObjectNotFound;

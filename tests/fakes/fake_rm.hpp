@@ -54,6 +54,10 @@ class FakeRm final : public exec::RmIo {
   // A process with a client, a device, a subdevice, a compute TSG of `channels` channels and a copy
   // TSG. Its control node has this number there.
   FakeTsg &addProcess(pid_t pid, unsigned channels = 8, int control_fd = 5);
+  // Another compute TSG of a process that is there, with as many channels.
+  FakeTsg &addTsg(pid_t pid);
+  // The oldest TSG of a process is freed.
+  void freeTsg(pid_t pid);
   void endProcess(pid_t pid);
   FakeTsg &tsg(pid_t pid);
 
@@ -84,6 +88,7 @@ class FakeRm final : public exec::RmIo {
   void unmap(void *, size_t) override {}
   bool isControlNode(int fd) override { return control_fds_.count(fd) || foreign_.count(fd); }
   Result<std::vector<int>> controlDescriptors(pid_t pid) override;
+  bool holdsControl(pid_t pid, int fd) override;
   Result<int> duplicate(int pidfd, int fd) override;
   bool ended(int pidfd) override;
 

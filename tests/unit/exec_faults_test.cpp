@@ -291,5 +291,47 @@ TEST(ExecutorFaults, SixteenThatStartAtOnceAreSoonAllUnderControl) {
   }
 }
 
+// The trace names processes, not TSGs: who makes a second context is not out of control by that.
+TEST(ExecutorFaults, ASecondContextIsUnderTheSameCeiling) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}));
+  const size_t a = bed.add(1, queued());
+  fakes::FakeTsg &second = bed.io.addTsg(bed.children[a]->pid());
+  second.work = queued();
+  bed.run(2 * kSecond);
+  const uint64_t before = bed.tsg(a).run_ns + second.run_ns;
+  bed.run(5 * kSecond);
+  const auto ran = static_cast<double>(bed.tsg(a).run_ns + second.run_ns - before);
+  EXPECT_NEAR(ran / 5e9, 0.3, 0.02);
+}
+
+TEST(ExecutorFaults, ASecondContextGetsNoSecondShare) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
+  bed.io.addTsg(bed.children[a]->pid()).work = queued();
+  bed.run(2 * kSecond);
+  EXPECT_NEAR(bed.shares({b}, 5 * kSecond)[0], 0.49, 0.03);
+}
+
+TEST(ExecutorFaults, WhoFreesItsFirstContextStaysUnderControl) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
+  bed.io.addTsg(bed.children[a]->pid()).work = queued();
+  bed.run(2 * kSecond);
+  bed.io.freeTsg(bed.children[a]->pid());
+  bed.run(2 * kSecond);
+  const auto got = bed.shares({a, b}, 5 * kSecond);
+  EXPECT_NEAR(got[0], 0.3, 0.02);
+  EXPECT_GE(got[1], 0.64);
+}
+
 }  // namespace
 }  // namespace qgpu::exec
