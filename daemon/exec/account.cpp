@@ -134,8 +134,7 @@ void Account::noteEarly(Visitor &visitor) {
       visitor.disturbed_ns < visitor.last_start_ns && othersWaited(visitor))
     visitor.overlong_at_ns = visitor.last_end_ns;
   if (visitor.early && visitor.off_ns >= kLongOffNs) {
-    const uint64_t cost_ns = params_.restore_tail_ns + params_.save_ns;
-    visitor.long_visit_ns = std::max(length, cost_ns + 1) - cost_ns;
+    visitor.long_visit_ns = params_.computedNs(length);
     visitor.long_visit_at_ns = visitor.last_end_ns;
   }
   if (!visitor.early || visitor.belief == Belief::kSyncs) return;

@@ -29,6 +29,11 @@ struct CardParams {
   uint64_t sliceUs(uint64_t ns) const {
     return (ns + slice_short_ns + slice_unit_ns / 2) / slice_unit_ns;
   }
+  // What a visit of this length in the trace computed; never 0.
+  uint64_t computedNs(uint64_t visit_ns) const {
+    const uint64_t cost_ns = restore_tail_ns + save_ns;
+    return visit_ns > cost_ns ? visit_ns - cost_ns : 1;
+  }
   uint64_t sliceNs(uint64_t us) const {
     return us * slice_unit_ns > slice_short_ns ? us * slice_unit_ns - slice_short_ns : 0;
   }

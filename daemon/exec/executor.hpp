@@ -83,6 +83,7 @@ class Executor {
   void reportBlind(const ProcessId &id, Managed &managed);
   void noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns);
   void release(const ProcessId &id, Managed &managed);
+  void takeRecords(uint64_t now_ns);
   void turnTrace(uint64_t now_ns);
   void forgiveStall();
   void infer(uint64_t now_ns);

@@ -75,10 +75,7 @@ bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
 bool Executor::readTrace(uint64_t now_ns) {
   const uint64_t flush_ns = cardNs();
   if (!trace_->flush().ok()) return false;
-  records_.clear();
-  trace_->read(records_);
-  if (!records_.empty()) record_ns_ = now_ns;
-  account_->take(records_);
+  takeRecords(now_ns);
   account_->upTo(flush_ns);
   return true;
 }
@@ -190,9 +187,7 @@ std::optional<uint64_t> Executor::nextVisitNs(const ManagedTsg &tsg, ManagedTsg 
                                    : kVisitMaxNs);
   while (visitor.last_end_ns < visitor.last_start_ns)
     if (cardNs() > until_ns || !readTrace(cardNs())) return std::nullopt;
-  const uint64_t length_ns = visitor.last_end_ns - visitor.last_start_ns;
-  const uint64_t cost_ns = options_.params.restore_tail_ns + options_.params.save_ns;
-  return std::max(length_ns, cost_ns + 1) - cost_ns;
+  return options_.params.computedNs(visitor.last_end_ns - visitor.last_start_ns);
 }
 
 void Executor::noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns) {

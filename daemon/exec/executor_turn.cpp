@@ -160,16 +160,20 @@ void Executor::turnProcesses(uint64_t now_ns) {
   reportStatus();
 }
 
+void Executor::takeRecords(uint64_t now_ns) {
+  records_.clear();
+  trace_->read(records_);
+  if (!records_.empty()) record_ns_ = now_ns;
+  account_->take(records_);
+}
+
 void Executor::turnTrace(uint64_t now_ns) {
   if (!trace_) {
     infer(now_ns);
     return;
   }
   const RmOutcome out = trace_->flush();
-  records_.clear();
-  trace_->read(records_);
-  if (!records_.empty()) record_ns_ = now_ns;
-  account_->take(records_);
+  takeRecords(now_ns);
   // A flush that failed leaves records for later: nothing is known of now.
   if (out.ok()) account_->upTo(now_ns);
   if (trace_->lost() != lost_) {
