@@ -207,19 +207,17 @@ class World {
   }
   WorldTsg &addTsg(WorldTenant &tenant) {
     auto &tsg = *tenant.tsgs.emplace_back(std::make_unique<WorldTsg>());
-    tsg.sim = &card_.createTsg();
-    for (size_t i = 0; i < tsg.sim->channelCount(); i++)
-      tsg.channels.push_back(tsg.sim->channel(i).hwChannel());
-    tsg.turn.serial = ++serial_;
-    tsg.turn.tsg_id = tsg.sim->id();
-    tsg.turn.driver_slice_ns = 1'048'576;
-    tsg.turn.channel_count = static_cast<u16>(tsg.channels.size());
-    tsg.turn.channels = tsg.channels.data();
-    tsg.turn.listed = true;
+    createTsg(tsg, ++serial_);
     party_of_.resize(4096, SIZE_MAX);
     party_of_[tsg.turn.tsg_id] = tenant.index;
     if (turn_tsg_add(turn_, &tsg.turn, &tenant.core)) throw std::length_error("tsgs");
     return tsg;
+  }
+  // Of nobody that is known; the caller keeps it for as long as this lives.
+  void addNobodysTsg(WorldTsg &tsg) {
+    createTsg(tsg, ~0ull);
+    tsg.turn.nobody = true;
+    if (turn_tsg_add(turn_, &tsg.turn, nullptr)) throw std::length_error("tsgs");
   }
   // As the driver does when a TSG is freed: out of its list first, then gone.
   void removeTsg(WorldTenant &tenant, size_t i) {
@@ -313,6 +311,19 @@ class World {
   int lastError() const { return last_error_; }
 
  private:
+  // As the driver makes it and lists it.
+  void createTsg(WorldTsg &tsg, uint64_t serial) {
+    tsg.sim = &card_.createTsg();
+    for (size_t i = 0; i < tsg.sim->channelCount(); i++)
+      tsg.channels.push_back(tsg.sim->channel(i).hwChannel());
+    tsg.turn.serial = serial;
+    tsg.turn.tsg_id = tsg.sim->id();
+    tsg.turn.driver_slice_ns = 1'048'576;
+    tsg.turn.channel_count = static_cast<u16>(tsg.channels.size());
+    tsg.turn.channels = tsg.channels.data();
+    tsg.turn.listed = true;
+  }
+
   u32 engineIndex() const {
     for (u32 i = 0; i < hw_.id.engine_count; i++)
       if (hw_.id.engines[i].type == HW_ENGINE_GRAPHICS) return hw_.id.engines[i].index;

@@ -167,16 +167,7 @@ class Storm {
   }
 
   void addNobody() {
-    nobody_.sim = &world_.card().createTsg();
-    nobody_.channels.push_back(nobody_.sim->channel().hwChannel());
-    nobody_.turn.serial = ~0ull;
-    nobody_.turn.tsg_id = nobody_.sim->id();
-    nobody_.turn.driver_slice_ns = 1'048'576;
-    nobody_.turn.channel_count = 1;
-    nobody_.turn.channels = nobody_.channels.data();
-    nobody_.turn.listed = true;
-    nobody_.turn.nobody = true;
-    ASSERT_EQ(turn_tsg_add(world_.scheduler(), &nobody_.turn, nullptr), 0);
+    world_.addNobodysTsg(nobody_);
     nobody_.sim->channel().syncLaunch({.duration_ns = 20 * kMicro}, 50 * kMilli);
   }
   void giveWork(size_t i) {
