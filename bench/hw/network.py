@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The 2:1 figure with a real network: two processes of network_load.py under none and qgpu."""
+"""The 2:1 figure with a real network: two processes of network_load.py under none, qgpu, MPS and HAMi-core."""
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 BATCHES = [1, 4, 16, 64, 128, 256]
@@ -12,11 +15,12 @@ PHASE_S = 5.0
 SETTLE_S, END_S = 1.2, 0.3
 
 
-def start(n):
+def start(environments):
+    """One process an entry, each with its own additions to the environment."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "network_load.py")
     command = [sys.executable, script, str(PHASE_S)] + [str(b) for b in BATCHES]
-    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL, text=True) for _ in range(n)]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                text=True, env={**os.environ, **more}) for more in environments]
     for process in running:
         if process.stdout.readline().strip() != "ready":
             raise ValueError("PyTorch with torchvision does not run here")
@@ -50,36 +54,98 @@ def rates(running, begin):
     return out
 
 
+def under_qgpu(bench, policy, tenants):
+    """Rates of two processes under a policy, and what the executor took of a processor."""
+    executor = bench.start_executor()
+    executor.plan(policy, tenants)
+    running = start([{}, {}])
+    for i, process in enumerate(running):
+        executor.add(process.pid, i + 1)
+    deadline = time.monotonic() + 10
+    while len(executor.stats()["objects"]) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    before = executor.stats()
+    a, b = rates(running, go(running, 1.0))
+    after = executor.stats()
+    return a, b, (after["cpu_ns"] - before["cpu_ns"]) / (after["time_ns"] - before["time_ns"])
+
+
+@contextlib.contextmanager
+def mps_server():
+    """A control daemon of MPS of our own, in folders of our own."""
+    folder = tempfile.mkdtemp(prefix="qgpu-mps-")
+    env = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+    subprocess.run(["nvidia-cuda-mps-control", "-d"], env={**os.environ, **env}, check=True, timeout=30)
+    try:
+        yield env
+    finally:
+        subprocess.run(["nvidia-cuda-mps-control"], env={**os.environ, **env}, input="quit\n", text=True, timeout=60)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def under_mps(bench):
+    bench.clean()
+    with mps_server() as env:
+        running = start([{**env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": percent} for percent in ("66", "33")])
+        return rates(running, go(running, 1.0))
+
+
+def under_hami(bench, library):
+    bench.clean()
+    with tempfile.TemporaryDirectory(prefix="qgpu-hami-") as folder:
+        running = start([{"LD_PRELOAD": library, "CUDA_DEVICE_SM_LIMIT": percent, "CUDA_DEVICE_MEMORY_LIMIT": "60g",
+                          "GPU_CORE_UTILIZATION_POLICY": "FORCE", "LIBCUDA_LOG_LEVEL": "0",
+                          "CUDA_DEVICE_MEMORY_SHARED_CACHE": os.path.join(folder, percent)}
+                         for percent in ("66", "33")])
+        return rates(running, go(running, 1.0))
+
+
+def judge(policy, batch, row):
+    if policy == "burst-share" and batch >= 128:
+        row["ok"] = abs(row["ratio"] - 2) <= 0.02 and (batch < 256 or row["of_alone_256"] >= 0.985)
+    elif policy == "burst-share" and batch == 64:
+        row["ok"] = abs(row["ratio"] - 2) <= 0.06
+    elif policy == "burst-share" and batch <= 4:
+        row["ok"] = row["of_none"] >= 0.95
+    elif policy == "fixed-share" and batch == 1:
+        row["ok"] = abs(row["ratio"] - 2) <= 0.3
+
+
+def note(bench, policy, a, b, alone, none, **more):
+    """A row a batch size. Of none: both together against what both had without enforcement."""
+    for k, batch in enumerate(BATCHES):
+        both = a[k] + b[k]
+        row = {"ratio": a[k] / b[k], "sum": both, "of_alone_256": both / alone[-1], **more}
+        if none:
+            row["of_none"] = both / none[k]
+        judge(policy, batch, row)
+        bench.row("network", "%s %d" % (policy, batch), **row)
+    return [x + y for x, y in zip(a, b)]
+
+
 def stage(bench):
     """ResNet-50 fp16, asked 2:1, by batch size: images a second of two processes, of one alone at 256."""
-    running = start(1)
+    running = start([{}])
     (alone,) = rates(running, go(running))
     for k, batch in enumerate(BATCHES):
         bench.row("network", "alone %d" % batch, rate=alone[k])
-    sums = {}
-    for policy in ("best-effort", "burst-share"):
-        executor = bench.start_executor()
-        executor.plan(policy, [{"id": 1, "weight": 200}, {"id": 2, "weight": 100}])
-        running = start(2)
-        for i, process in enumerate(running):
-            executor.add(process.pid, i + 1)
-        deadline = time.monotonic() + 10
-        while len(executor.stats()["objects"]) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        before = executor.stats()
-        a, b = rates(running, go(running, 1.0))
-        after = executor.stats()
-        cpu = (after["cpu_ns"] - before["cpu_ns"]) / (after["time_ns"] - before["time_ns"])
-        for k, batch in enumerate(BATCHES):
-            both = a[k] + b[k]
-            sums.setdefault(batch, []).append(both)
-            row = {"ratio": a[k] / b[k], "sum": both, "of_alone_256": both / alone[-1], "cpu": cpu}
-            if policy == "burst-share":
-                row["of_none"] = both / sums[batch][0]
-                if batch >= 128:
-                    row["ok"] = abs(row["ratio"] - 2) <= 0.02 and (batch < 256 or row["of_alone_256"] >= 0.985)
-                elif batch == 64:
-                    row["ok"] = abs(row["ratio"] - 2) <= 0.06
-                elif batch <= 4:
-                    row["ok"] = row["of_none"] >= 0.95
-            bench.row("network", "%s %d" % (policy, batch), **row)
+    weights = [{"id": 1, "weight": 200}, {"id": 2, "weight": 100}]
+    a, b, cpu = under_qgpu(bench, "best-effort", weights)
+    none = note(bench, "best-effort", a, b, alone, None, cpu=cpu)
+    a, b, cpu = under_qgpu(bench, "burst-share", weights)
+    note(bench, "burst-share", a, b, alone, none, cpu=cpu)
+
+
+def others(bench):
+    """The same under fixed-share 60:30, MPS 66:33, and HAMi-core 66:33 where HAMI_LIBRARY names its library."""
+    running = start([{}])
+    (alone,) = rates(running, go(running))
+    fixed = [{"id": 1, "guarantee": 0.6}, {"id": 2, "guarantee": 0.3}]
+    a, b, cpu = under_qgpu(bench, "fixed-share", fixed)
+    note(bench, "fixed-share", a, b, alone, None, cpu=cpu)
+    if shutil.which("nvidia-cuda-mps-control"):
+        note(bench, "mps", *under_mps(bench), alone, None)
+    else:
+        print("  MPS: skipped, nvidia-cuda-mps-control is not here")
+    if os.environ.get("HAMI_LIBRARY"):
+        note(bench, "hami", *under_hami(bench, os.environ["HAMI_LIBRARY"]), alone, None)

@@ -317,5 +317,26 @@ def many(bench):
               controls_per_s=(watched[-1]["controls"] - watched[0]["controls"]) / (end - begin) * 1e9, lost=watched[-1]["lost_records"], ok=sum(got) >= 0.95 and cpu <= 0.02)
 
 
-STAGES = {f.__name__: f for f in (shares, sync, delivered, ceilings, online, many, cycles, kills)}
+def joins(bench):
+    """A process that starts beside three: how long after its first work it is under control."""
+    executor = bench.start_executor()
+    executor.plan("burst-share", tenants_of([100] * 4))
+    for i in range(3):
+        executor.add(bench.load(120, kernel_us=200).pid, i + 1)
+    controlled(bench, [load.pid for load in bench.running])
+    time.sleep(2)
+    gaps = []
+    for _ in range(6):
+        load = bench.load(120, kernel_us=200)
+        executor.add(load.pid, 4)
+        gaps += controlled(bench, [load.pid])
+        time.sleep(0.5)
+        bench.running.remove(load)
+        load.kill()
+        time.sleep(0.5)
+    bench.row("joins", "fourth", gap_ms=gaps, ok=max(gaps) <= 200)
+
+
+STAGES = {f.__name__: f for f in (shares, sync, delivered, ceilings, online, many, joins, cycles, kills)}
 STAGES["network"] = network.stage
+STAGES["others"] = network.others
