@@ -28,7 +28,7 @@ static int settle_and_apply(struct qgpu_card *card, struct qgpu_refusal *refusal
 	int err;
 
 	qgpu_tsgs_settle_locked(card, card->cgroups);
-	err = card->slot_taken ? turn_apply(card->turn, ktime_get_ns()) : 0;
+	err = card->slot_taken ? qgpu_card_apply_locked(card) : 0;
 	if (card->slot_taken)
 		qgpu_card_judge_locked(card, err);
 	if (err) {

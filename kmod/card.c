@@ -195,6 +195,28 @@ void qgpu_card_judge_locked(struct qgpu_card *card, int error)
 	qgpu_event_locked(card, QGPU_EVENT_CARD_STATE, NULL, NULL);
 }
 
+void qgpu_card_readopt_locked(struct qgpu_card *card)
+{
+	struct turn_counters counters;
+
+	lockdep_assert_held(&card->lock);
+	turn_counters(card->turn, &counters);
+	pr_warn_ratelimited(
+		"qgpu: card %u: somebody else submitted on runlist %u (%llu times so far)\n",
+		card->index, card->runlist, counters.losses);
+	turn_start(card->turn, ktime_get_ns());
+}
+
+int qgpu_card_apply_locked(struct qgpu_card *card)
+{
+	int err = turn_apply(card->turn, ktime_get_ns());
+
+	if (err != -ESTALE)
+		return err;
+	qgpu_card_readopt_locked(card);
+	return turn_apply(card->turn, ktime_get_ns());
+}
+
 /* ---- coming and going ---- */
 
 static int find_engine(struct qgpu_card *card)

@@ -484,7 +484,7 @@ static int bring_about(struct plan *plan)
 
 	err = alter(plan, &added);
 	if (!err && card->slot_taken) {
-		err = turn_apply(card->turn, ktime_get_ns());
+		err = qgpu_card_apply_locked(card);
 		qgpu_card_judge_locked(card, err);
 		if (err) {
 			refuse(plan, 0, NULL,

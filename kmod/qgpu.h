@@ -152,8 +152,8 @@ struct qgpu_told {
  * @bound_pids: by BIND
  * @tsgs: by serial
  * @removed_run_ns: what tenants ran that are no longer there
- * @refusals, @hangs: preemptions refused and kernels too long as of the last event, and when the next
- *                    may be
+ * @refusals, @hangs: preemptions refused and kernels too long as of the last event, and when the
+ * next may be
  * @events, @event_count, @events_lost: to be sent by @event_work
  */
 struct qgpu_card {
@@ -227,6 +227,10 @@ void qgpu_card_put(struct qgpu_card *card);
 
 /* Account for what the chip answered (0 = it obeyed): state, reason, event. */
 void qgpu_card_judge_locked(struct qgpu_card *card, int error);
+/* Somebody else's list was found in the slot: the next turn or apply puts ours over it. */
+void qgpu_card_readopt_locked(struct qgpu_card *card);
+/* turn_apply(), with the slot taken back where that was lost. */
+int qgpu_card_apply_locked(struct qgpu_card *card);
 
 /* ---- tenant.c ---- */
 

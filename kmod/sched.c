@@ -57,6 +57,12 @@ static void run_turn(struct kthread_work *work)
 	if (!card->running || !card->slot_taken)
 		goto out;
 	err = turn_run(card->turn, ktime_get_ns(), &next_ns);
+	if (err == -ESTALE) {
+		/* The driver's events tell what exists: the next turn puts our list back. */
+		qgpu_card_readopt_locked(card);
+		err = 0;
+		next_ns = 0;
+	}
 	qgpu_card_judge_locked(card, err);
 	now_ns = ktime_get_ns();
 	tell_tenants_locked(card, now_ns);

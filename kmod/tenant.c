@@ -400,11 +400,11 @@ static void on_list_changed(void *ctx, u32 runlist, const u64 *serials, u32 coun
 		tsg->turn.list_order = i;
 	}
 	turn_list_changed(card->turn);
-	if (!card->slot_taken) {
+	/* A driver that lists anything has its card back, with an empty slot. */
+	if (!card->slot_taken || card->state == QGPU_CARD_LOST)
 		turn_start(card->turn, ktime_get_ns());
-		card->slot_taken = true;
-	}
-	qgpu_card_judge_locked(card, turn_apply(card->turn, ktime_get_ns()));
+	card->slot_taken = true;
+	qgpu_card_judge_locked(card, qgpu_card_apply_locked(card));
 	if (card->running)
 		qgpu_sched_kick(card);
 	mutex_unlock(&card->lock);

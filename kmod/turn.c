@@ -107,6 +107,8 @@ void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg)
 	/* The id may have been given to another TSG already. */
 	if (turn->by_id[tsg->tsg_id] == tsg)
 		turn->by_id[tsg->tsg_id] = NULL;
+	if (turn->unserved == tsg)
+		turn->unserved = NULL;
 	turn->tsg_count--;
 	for (i = tsg->position; i < turn->tsg_count; i++) {
 		turn->tsgs[i] = turn->tsgs[i + 1];
@@ -198,17 +200,16 @@ int turn_look(struct turn *turn, struct hw_status *status)
 }
 
 /* The same without weight in the ledger: only whether whoever runs has work. */
-static int glance(struct turn *turn)
+static int glance(struct turn *turn, struct hw_status *status)
 {
-	struct hw_status status;
 	struct turn_tsg *tsg;
 	int err;
 
-	err = turn->cfg.hw->ops->status(turn->cfg.hw, turn->cfg.engine_index, &status);
+	err = turn->cfg.hw->ops->status(turn->cfg.hw, turn->cfg.engine_index, status);
 	if (err)
 		return err;
-	tsg = turn_tsg_of(turn, status.tsg_id);
-	if (status.state == HW_ENGINE_RUNNING && tsg)
+	tsg = turn_tsg_of(turn, status->tsg_id);
+	if (status->state == HW_ENGINE_RUNNING && tsg)
 		core_work(&turn->core, &tsg->core, turn_now_ns(turn), true);
 	return 0;
 }
@@ -251,6 +252,7 @@ static int probe(struct turn *turn)
 			if (!turn->probe_work && turn->probe_channel < tsg->channel_count)
 				return 0; /* goes on at the next look */
 			core_work(&turn->core, &tsg->core, turn_now_ns(turn), turn->probe_work);
+			turn_unserved_tsg(turn, tsg, turn->probe_work);
 		}
 		turn->probe_at++;
 		turn->probe_channel = 0;
@@ -264,6 +266,9 @@ static int probe(struct turn *turn)
 void turn_start(struct turn *turn, u64 now_ns)
 {
 	turn->started = true;
+	turn->owned = false;
+	turn->unsure = false;
+	turn->unserved = NULL;
 	turn->core.stale = true;
 	turn->core.dirty = true;
 	turn->core.looked_ns = max(turn->core.looked_ns, now_ns);
@@ -274,21 +279,30 @@ void turn_stop(struct turn *turn)
 	u32 i;
 
 	turn->started = false;
+	turn->owned = false;
 	turn->unsure = false;
+	turn->unserved = NULL;
 	for (i = 0; i < turn->tsg_count; i++) {
 		turn->tsgs[i]->in_slot = false;
 		turn->tsgs[i]->core.slice_ns = 0;
 	}
 }
 
-int turn_apply(struct turn *turn, u64 now_ns)
+/* Ownership is lost once, however often that is found. */
+static int count_loss(struct turn *turn, int err)
+{
+	bool lost = err == -ESTALE || err == -ENODEV;
+
+	turn->counters.losses += lost && !turn->lost;
+	turn->lost = lost || (turn->lost && err);
+	return err;
+}
+
+static int apply(struct turn *turn)
 {
 	struct hw_status status;
 	int err;
 
-	(void)now_ns; /* the card's host clock is read where it counts */
-	if (!turn->started)
-		return 0;
 	err = turn_look(turn, &status);
 	if (err)
 		return err;
@@ -299,21 +313,39 @@ int turn_apply(struct turn *turn, u64 now_ns)
 	return err;
 }
 
-int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
+int turn_apply(struct turn *turn, u64 now_ns)
+{
+	(void)now_ns; /* the card's host clock is read where it counts */
+	return turn->started ? count_loss(turn, apply(turn)) : 0;
+}
+
+static int look_around(struct turn *turn, u64 now_ns)
 {
 	struct hw_status status;
+	int err;
+
+	err = turn_slot_watch(turn, now_ns);
+	if (!err)
+		err = core_samples(&turn->core, now_ns) ? turn_look(turn, &status) :
+							  glance(turn, &status);
+	if (err)
+		return err;
+	turn_unserved_engine(turn, &status);
+	return probe(turn);
+}
+
+int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
+{
 	int err;
 
 	*next_ns = U64_MAX;
 	if (!turn->started)
 		return 0;
-	err = core_samples(&turn->core, now_ns) ? turn_look(turn, &status) : glance(turn);
-	if (!err)
-		err = probe(turn);
-	turn->core.stale |= now_ns >= turn_image_old_ns(turn);
+	err = look_around(turn, now_ns);
+	turn->core.stale |= now_ns >= turn_image_old_ns(turn) || turn_unserved_due(turn, now_ns);
 	if (!err && core_pick(&turn->core, turn_now_ns(turn)))
 		err = turn_carry_out(turn);
-	if (err)
+	if (count_loss(turn, err))
 		*next_ns = max(now_ns, turn_now_ns(turn)) + RETRY_NS;
 	else
 		*next_ns =

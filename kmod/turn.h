@@ -57,9 +57,10 @@ struct turn_config {
 	u64 seed;
 };
 
-/* The runlist's totals; cumulative. */
+/* The runlist's totals; cumulative. @reminders: submits for an engine that idled beside channels
+ * with work; @losses: how often somebody else's list or a reset was found in the slot. */
 struct turn_counters {
-	u64 switch_ns, idle_ns, nobody_ns, submits, preempts;
+	u64 switch_ns, idle_ns, nobody_ns, submits, preempts, reminders, losses;
 };
 
 struct turn;
@@ -93,6 +94,9 @@ void turn_list_changed(struct turn *turn);
 
 /**
  * turn_start() / turn_stop() - from start on the slot is ours; after stop no turn is run
+ *
+ * Started again after -ESTALE, with the driver's objects brought up to date before, it takes the
+ * slot back: what comes next is put over whatever is in it.
  */
 void turn_start(struct turn *turn, u64 now_ns);
 void turn_stop(struct turn *turn);
@@ -101,7 +105,8 @@ void turn_stop(struct turn *turn);
  * turn_apply() - bring changes to the chip now
  *
  * Return: 0; an error of hw_ops, after which the slot still holds the former image (TSGs
- * removed from the driver's list excepted: those are taken out by any later success).
+ * removed from the driver's list excepted: those are taken out by any later success); -ESTALE as
+ * turn_run().
  */
 int turn_apply(struct turn *turn, u64 now_ns);
 
@@ -109,7 +114,8 @@ int turn_apply(struct turn *turn, u64 now_ns);
  * turn_run() - one turn
  * @next_ns: when the next one is due, absolute
  * Return: 0, or the hardware's error: the card should be marked degraded; it is still safe to
- * go on calling.
+ * go on calling. -ESTALE: the slot holds somebody else's list, which stays until turn_start().
+ * -ENODEV: the card is gone, or was reset and its slot is empty.
  */
 int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
 
@@ -121,8 +127,8 @@ void turn_tenant_counters(const struct turn *turn, struct core_tenant *tenant,
 			  struct core_counters *out);
 /* How often work was not cut in time so far, and whose it was last (NULL: no tenant's). */
 u64 turn_refusals(const struct turn *turn, struct core_tenant **last);
-/* How often a kernel ran longer than its tenant's hang_ns while others waited, and whose it was last
- * (NULL: it is gone). */
+/* How often a kernel ran longer than its tenant's hang_ns while others waited, and whose it was
+ * last (NULL: it is gone). */
 u64 turn_hangs(const struct turn *turn, struct core_tenant **last);
 /* The rotation's cycle in force, 0 = none. */
 u64 turn_cycle_ns(const struct turn *turn);

@@ -291,23 +291,6 @@ u64 turn_image_old_ns(const struct turn *turn)
 	return turn->crowded ? turn->taken_ns + turn->cfg.params.tenure_ns : U64_MAX;
 }
 
-static int submit(struct turn *turn, u32 entries)
-{
-	const struct hw_ops *ops = turn->cfg.hw->ops;
-	u32 spare = !turn->slot;
-	int err;
-
-	err = ops->submit(turn->cfg.hw, turn->cfg.runlist, &turn->cfg.images[spare], entries);
-	/* Only what is refused before it is written cannot have been taken. */
-	turn->unsure = err && (turn->unsure || err != -EBUSY);
-	turn->unsure_entries = entries;
-	if (err)
-		return err;
-	turn->slot = spare;
-	turn->counters.submits++;
-	return 0;
-}
-
 /* As asked; without room for that with the online ones listed less often, then with the cut TSG
  * listed once: whole or not at all, whichever is nearer. */
 static int write_image(struct turn *turn, struct start *start, struct draft *draft, u32 *entries)
@@ -338,9 +321,13 @@ int turn_image_put(struct turn *turn)
 	u32 entries;
 	int err;
 
+	/* Over what somebody else put there nothing is written: who it has would never run. */
+	err = turn_slot_check(turn);
+	if (err)
+		return err;
 	if (turn->unsure) {
 		/* The same again: neither buffer may be written before it is taken. */
-		err = submit(turn, turn->unsure_entries);
+		err = turn_slot_submit(turn, turn->unsure_entries);
 		if (err)
 			return err;
 	}
@@ -349,7 +336,7 @@ int turn_image_put(struct turn *turn)
 	start = where_to_start(turn, turn_now_ns(turn));
 	err = write_image(turn, &start, &draft, &entries);
 	if (!err)
-		err = submit(turn, entries);
+		err = turn_slot_submit(turn, entries);
 	if (err)
 		return err;
 	remember(turn, &draft);

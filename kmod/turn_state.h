@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * turn_state.h - the state of one turn, and what its three files give each other: turn.c looks and
- * goes round, turn_image.c writes the image and puts it in the slot, turn_edge.c makes the engine
- * follow it and finds out when it did.
+ * turn_state.h - the state of one turn, and what its files give each other: turn.c looks and goes
+ * round, turn_image.c writes the image, turn_slot.c puts it in the slot and keeps an eye on that,
+ * turn_edge.c makes the engine follow it and finds out when it did.
  */
 #ifndef QGPU_TURN_STATE_H
 #define QGPU_TURN_STATE_H
@@ -15,12 +15,20 @@
  * struct turn - the scheduler of one runlist
  * @tsgs: in list order unless @unsorted; @by_id: who an id in a status register is
  * @list: the image being built
- * @slot: which of the two buffers the chip reads
+ * @slot, @slot_entries: which of the two buffers the chip reads, and how much of it
+ * @lost: the slot is somebody else's, or the card is gone
+ * @owned: that was submitted since turn_start(); @slot_checked_ns: and was last seen in the slot
  * @unsure_entries: the other buffer was submitted with so many entries and not acknowledged: both
  *                  stay untouched until it is; 0 = no such submit; an empty image is 0 + @unsure
  * @probe_at, @probe_channel, @probe_work: where the round robin of channels goes on
  * @crowded, @taken_ns: somebody who is admitted found no room in the image in the slot; since when
  *                      it is there
+ * @engine_idle: at the last look
+ * @unserved: has work and is in the slot beside an engine that is idle, in @unserved_looks looks
+ * since
+ *            @unserved_from_ns; NULL
+ * @again_ns, @again_gap_ns: from when on the image may be submitted again for that, and how long
+ *                           after the last time that is
  * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
  * @on_after_ns: learned: from a submit's return to the owner on the engine; [1] = when somebody
@@ -35,11 +43,17 @@ struct turn {
 	bool unsorted, started;
 	struct turn_tsg *by_id[TSG_IDS];
 	struct hw_image_tsg *list;
-	u32 slot;
+	u32 slot, slot_entries;
+	bool owned, lost;
+	u64 slot_checked_ns;
 	bool unsure;
 	u32 unsure_entries;
 	bool crowded;
 	u64 taken_ns;
+	bool engine_idle;
+	const struct turn_tsg *unserved;
+	u32 unserved_looks;
+	u64 unserved_from_ns, again_ns, again_gap_ns;
 	u32 probe_at, probe_channel;
 	bool probe_work;
 	u16 draining_id;
@@ -75,6 +89,25 @@ int turn_image_put(struct turn *turn);
  *                       it; U64_MAX = everybody is in it
  */
 u64 turn_image_old_ns(const struct turn *turn);
+
+/**
+ * turn_slot_submit() - so many entries of the spare buffer are the image in the slot
+ * Return: 0; an error of hw_ops: then the slot has the former one, or turn->unsure is set.
+ */
+int turn_slot_submit(struct turn *turn, u32 entries);
+
+/**
+ * turn_slot_check() - is it still in the slot? turn_slot_watch(): if that was not asked lately
+ * Return: 0; -ESTALE: somebody else's is; -ENODEV: also after a reset; an error of hw_ops.
+ */
+int turn_slot_check(struct turn *turn);
+int turn_slot_watch(struct turn *turn, u64 now_ns);
+
+/* What a look found: the engine, then the TSGs whose channels were read. Due: the chip does not see
+ * who waits, the image is to be submitted once more; asking counts it. */
+void turn_unserved_engine(struct turn *turn, const struct hw_status *status);
+void turn_unserved_tsg(struct turn *turn, const struct turn_tsg *tsg, bool work);
+bool turn_unserved_due(struct turn *turn, u64 now_ns);
 
 /**
  * turn_carry_out() - bring what pick decided to the chip

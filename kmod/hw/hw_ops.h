@@ -114,6 +114,11 @@ struct hw_ops {
 	 * -EBUSY: an earlier submit is still pending after the deadline. */
 	int (*submit)(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries);
 
+	/* Is the list in the slot of @runlist the one that was submitted last, @entries of @mem?
+	 * -ESTALE: somebody else submitted since; -ENODEV: also when its registers read as after a
+	 * reset. At most three register reads; does not sleep. */
+	int (*slot_check)(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries);
+
 	/* Take @tsg_id off engine and PBDMA at once; returns when it is off. -EBUSY: not
 	 * acknowledged before the deadline (uncuttable work): the request stays pending in the
 	 * chip. It may come back unless it is outside the image in the slot. @deadline_ns is

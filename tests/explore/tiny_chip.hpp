@@ -166,6 +166,8 @@ class TinyChip {
     self(hw).submit(*static_cast<const Image *>(mem->cpu));
     return 0;
   }
+  // Nobody else submits here.
+  static int stillThere(struct hw *, u32, const hw_mem *, u32) { return 0; }
   static int preempt(struct hw *hw, u32, u16 tsg_id, u64 deadline_ns) {
     TinyChip &chip = self(hw);
     if (chip.state_ != kRuns || chip.on_ != tsg_id) return 0;
@@ -200,6 +202,7 @@ class TinyChip {
                                   .slice_round = round,
                                   .image_write = write,
                                   .submit = take,
+                                  .slot_check = stillThere,
                                   .preempt = preempt,
                                   .status = status,
                                   .channel_work = work};

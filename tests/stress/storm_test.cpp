@@ -129,7 +129,6 @@ class Storm {
     auto *switches = reinterpret_cast<bool *>(&options.sim.config.sw);
     for (size_t i = 0; i < sizeof(chip_switches); i++) switches[i] = random_() % 4 == 0;
     options.sim.config.sw.ignore_owned_list_change = false;
-    sw_ = options.sim.config.sw;
     return options;
   }
   fakes::Trouble someTrouble() {
@@ -146,8 +145,6 @@ class Storm {
       case 4:
         return {.fetch_stuck = 1};
       case 5:
-        // What a chip does not show is troubles_test.cpp's, Unseen.
-        if (sw_.malformed_clears_pending || sw_.list_reread) return {};
         return {.fetch_garbled = 1};
       case 6:
         return {.doorbell_late_ns = late};
@@ -260,7 +257,6 @@ class Storm {
   }
 
   std::mt19937_64 random_;
-  chip_switches sw_{};
   World world_;
   WorldTsg nobody_;
   std::vector<core_counters> last_;

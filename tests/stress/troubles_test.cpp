@@ -138,11 +138,9 @@ class RereadUnseen : public Troubled {
   RereadUnseen() : Troubled(with(&chip_switches::list_reread)) {}
 };
 
-// Disabled: a turn takes an engine that is idle beside channels with work for granted as long as
-// the last submit was acknowledged. If a malformed list clears PENDING, or a list is spoiled when
-// it is read again, nothing says so but SCHED_ERROR, which would cost a read a submit, and the
-// idleness.
-TEST_F(MalformedUnseen, DISABLED_IsNoticedByAnEngineThatIdlesBesideWork) {
+// If a malformed list clears PENDING, or a list is spoiled when it is read again, nothing says so
+// but the engine, which idles beside channels with work.
+TEST_F(MalformedUnseen, IsNoticedByAnEngineThatIdlesBesideWork) {
   fakes::setTrouble(world_.card(), {.fetch_garbled = 1});
   live(100 * kMilli);
   fakes::setTrouble(world_.card());
@@ -150,7 +148,7 @@ TEST_F(MalformedUnseen, DISABLED_IsNoticedByAnEngineThatIdlesBesideWork) {
   expectAsPromised();
 }
 
-TEST_F(RereadUnseen, DISABLED_IsNoticedByAnEngineThatIdlesBesideWork) {
+TEST_F(RereadUnseen, IsNoticedByAnEngineThatIdlesBesideWork) {
   fixed_.channel().stop();
   world_.runFor(kSecond);
   fakes::setTrouble(world_.card(), {.fetch_garbled = 1});
@@ -162,13 +160,33 @@ TEST_F(RereadUnseen, DISABLED_IsNoticedByAnEngineThatIdlesBesideWork) {
   EXPECT_GT(world_.chipRunNs(a_), ran);
 }
 
-// Disabled: PMC_BOOT_0 is the same after a reset, so a card that was without power between two
-// looks passes for one that is idle, with our list in its slot. BASE or SUBMIT would tell.
-TEST_F(Troubled, DISABLED_ACardThatWasResetBetweenTwoLooksIsNoticed) {
+// PMC_BOOT_0 is the same after a reset; the slot's registers are not.
+TEST_F(Troubled, ACardThatWasResetBetweenTwoLooksIsNoticed) {
   fakes::setPresence(world_.card(), CHIP_POWERED_OFF);
   fakes::setPresence(world_.card(), CHIP_PRESENT);
   world_.runFor(kSecond);
   EXPECT_EQ(world_.lastError(), -ENODEV);
+}
+
+// With a driver that submits, too: counted, left alone until the slot is taken back, then as
+// before.
+TEST_F(Troubled, AForeignListIsFoundAndTheSlotTakenBack) {
+  struct turn_counters counters;
+  world_.card().submit({a_.tsgs[0]->sim, nobody_.sim});
+  world_.runFor(20 * kMilli);
+  EXPECT_EQ(world_.lastError(), -ESTALE);
+  world_.changeList();
+  EXPECT_EQ(world_.lastError(), -ESTALE);
+  ::turn_counters(world_.scheduler(), &counters);
+  EXPECT_EQ(counters.losses, 1u);
+  const uint64_t submits = counters.submits;
+  turn_start(world_.scheduler(), world_.nowNs());
+  world_.changeList();
+  EXPECT_EQ(world_.lastError(), 0);
+  ::turn_counters(world_.scheduler(), &counters);
+  EXPECT_GT(counters.submits, submits);
+  world_.runFor(2 * kSecond);
+  expectAsPromised();
 }
 
 TEST_F(Troubled, ACardWithoutPowerIsGone) {

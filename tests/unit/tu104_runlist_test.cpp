@@ -127,4 +127,59 @@ TEST_F(Tu104Submit, TellsALostCardFromARefusedRegister) {
   EXPECT_EQ(tu104_ops.submit(&hw, 0, &mem, 1), -ENODEV);
 }
 
+// --- whose list is it ---
+
+class Tu104SlotCheck : public Tu104Submit {
+ protected:
+  void SetUp() override {
+    Tu104Submit::SetUp();
+    ASSERT_EQ(tu104_ops.submit(&hw, 3, &mem, 17), 0);
+    io.clearLog();
+  }
+  int check() { return tu104_ops.slot_check(&hw, 3, &mem, 17); }
+};
+
+TEST_F(Tu104SlotCheck, FindsWhatWasSubmittedWithThreeReads) {
+  EXPECT_EQ(check(), 0);
+  EXPECT_EQ(io.log().size(), 3u);
+  EXPECT_TRUE(io.writes().empty());
+}
+
+TEST_F(Tu104SlotCheck, AnyRegisterOfAnotherListTells) {
+  for (const u32 offset : {0x2b30u, 0x2b34u, 0x2b38u}) {
+    const u32 ours = io.get(offset);
+    io.set(offset, ours + 0x10);
+    EXPECT_EQ(check(), -ESTALE) << std::hex << offset;
+    io.set(offset, ours);
+  }
+  EXPECT_EQ(check(), 0);
+}
+
+TEST_F(Tu104SlotCheck, RegistersOfACardThatWasResetTell) {
+  for (const u32 offset : {0x2b30u, 0x2b34u, 0x2b38u}) io.set(offset, 0);
+  EXPECT_EQ(check(), -ENODEV);
+}
+
+TEST_F(Tu104SlotCheck, OfAnEmptyListTheBaseIsNotAsked) {
+  ASSERT_EQ(tu104_ops.submit(&hw, 3, &mem, 0), 0);
+  io.set(0x2b30, 0x5000);
+  EXPECT_EQ(tu104_ops.slot_check(&hw, 3, &mem, 0), 0);
+  io.set(0x2b38, 5);
+  EXPECT_EQ(tu104_ops.slot_check(&hw, 3, &mem, 0), -ESTALE);
+}
+
+TEST_F(Tu104SlotCheck, AnAddressThatLooksLikeARefusalIsOurs) {
+  mem = {nullptr, 0xbad0'5000, 4096, HW_TARGET_SYSMEM_COHERENT};
+  ASSERT_EQ(tu104_ops.submit(&hw, 3, &mem, 17), 0);
+  EXPECT_EQ(check(), 0);
+}
+
+TEST_F(Tu104SlotCheck, RefusalAndAbsenceAreNoSubmit) {
+  io.refuse(0x2b00, 0x2bff);
+  EXPECT_EQ(check(), -EIO);
+  io.heal();
+  io.loseCard();
+  EXPECT_EQ(check(), -ENODEV);
+}
+
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * runlist.c - put an image in a runlist's slot. Called by the scheduler's turn, one caller a card.
- * Must not be used beside another submitter: base and length are three writes, and two submitters
- * would pair one's base with the other's length.
+ * runlist.c - put an image in a runlist's slot, and find out whether it is still there. Called by
+ * the scheduler's turn, one caller a card. Beside another submitter nothing here is safe: base and
+ * length are three writes, and two submitters pair one's base with the other's length.
  */
 #include "hw/tu104/tu104.h"
 
@@ -53,19 +53,56 @@ static int wait_not_pending(struct hw *hw, u32 runlist, int late, bool *was_pend
 	}
 }
 
-/* Did the registers take what was written? Without permission the card drops it in silence. */
-static int check_written(struct hw *hw, u32 runlist, u32 base_lo, u32 submit)
+/* What a slot's registers hold. */
+struct slot {
+	u32 base_lo, base_hi, submit;
+};
+
+static struct slot slot_of(const struct hw_mem *mem, u32 entries)
 {
-	if (hw_read(&hw->io, TU104_RUNLIST_SUBMIT(runlist)) != submit)
+	return (struct slot){
+		.base_lo = ((u32)mem->bus_addr & TU104_RUNLIST_BASE_LO_PTR_LO) |
+			   tu104_put(mem->target, TU104_RUNLIST_BASE_LO_TARGET),
+		.base_hi = tu104_put((u32)(mem->bus_addr >> 32), TU104_RUNLIST_BASE_HI_PTR_HI),
+		.submit = tu104_put(entries, TU104_RUNLIST_SUBMIT_LENGTH),
+	};
+}
+
+/* Did the registers take what was written? Without permission the card drops it in silence. */
+static int check_written(struct hw *hw, u32 runlist, const struct slot *slot)
+{
+	if (hw_read(&hw->io, TU104_RUNLIST_SUBMIT(runlist)) != slot->submit)
 		return tu104_odd(hw);
-	if (submit && hw_read(&hw->io, TU104_RUNLIST_BASE_LO(runlist)) != base_lo)
+	if (slot->submit && hw_read(&hw->io, TU104_RUNLIST_BASE_LO(runlist)) != slot->base_lo)
 		return tu104_odd(hw);
 	return 0;
 }
 
+int tu104_slot_check(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries)
+{
+	const struct slot slot = slot_of(mem, entries);
+	struct slot found;
+
+	if (runlist >= TU104_RUNLISTS)
+		return -EINVAL;
+	found.submit = hw_read(&hw->io, TU104_RUNLIST_SUBMIT(runlist));
+	/* An empty list has no address: whatever was there before still is. */
+	if (found.submit == slot.submit && !entries)
+		return 0;
+	found.base_lo = hw_read(&hw->io, TU104_RUNLIST_BASE_LO(runlist));
+	found.base_hi = hw_read(&hw->io, TU104_RUNLIST_BASE_HI(runlist));
+	if (found.submit == slot.submit && found.base_lo == slot.base_lo &&
+	    found.base_hi == slot.base_hi)
+		return 0;
+	/* Ours may look like a refusal, so that is asked after. */
+	if (hw_io_bad(found.submit) || hw_io_bad(found.base_lo) || hw_io_bad(found.base_hi))
+		return tu104_odd(hw);
+	return found.submit || found.base_lo || found.base_hi ? -ESTALE : -ENODEV;
+}
+
 int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries)
 {
-	u32 base_lo, submit;
+	const struct slot slot = slot_of(mem, entries);
 	bool was_pending;
 	int err;
 
@@ -78,21 +115,17 @@ int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entri
 	if (err && !(err == -EBUSY && is_malformed(hw)))
 		return err;
 
-	base_lo = ((u32)mem->bus_addr & TU104_RUNLIST_BASE_LO_PTR_LO) |
-		  tu104_put(mem->target, TU104_RUNLIST_BASE_LO_TARGET);
-	submit = tu104_put(entries, TU104_RUNLIST_SUBMIT_LENGTH);
 	/* An empty list has no address; nvgpu leaves the base alone, so that is what is known to
 	 * work. */
 	if (entries) {
 		hw->io.ops->flush(hw->io.ctx, mem);
-		hw_write(&hw->io, TU104_RUNLIST_BASE_LO(runlist), base_lo);
-		hw_write(&hw->io, TU104_RUNLIST_BASE_HI(runlist),
-			 tu104_put((u32)(mem->bus_addr >> 32), TU104_RUNLIST_BASE_HI_PTR_HI));
+		hw_write(&hw->io, TU104_RUNLIST_BASE_LO(runlist), slot.base_lo);
+		hw_write(&hw->io, TU104_RUNLIST_BASE_HI(runlist), slot.base_hi);
 	}
-	hw_write(&hw->io, TU104_RUNLIST_SUBMIT(runlist), submit);
+	hw_write(&hw->io, TU104_RUNLIST_SUBMIT(runlist), slot.submit);
 	err = wait_not_pending(hw, runlist, -ETIMEDOUT, &was_pending);
 	/* A fetch takes longer than a look: what never was pending may never have been heard. */
 	if (!err && !was_pending)
-		err = check_written(hw, runlist, base_lo, submit);
+		err = check_written(hw, runlist, &slot);
 	return err;
 }

@@ -13,6 +13,7 @@ const struct hw_ops tu104_ops = {
 	.slice_round = tu104_slice_round,
 	.image_write = tu104_image_write,
 	.submit = tu104_submit,
+	.slot_check = tu104_slot_check,
 	.preempt = tu104_preempt,
 	.status = tu104_status,
 	.channel_work = tu104_channel_work,

@@ -60,6 +60,7 @@ u64 tu104_slice_round(u64 slice_ns);
 int tu104_image_write(const struct hw_mem *mem, const struct hw_image_tsg *tsgs, u32 count,
 		      u32 *entries_out);
 int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries);
+int tu104_slot_check(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries);
 int tu104_preempt(struct hw *hw, u32 engine_index, u16 tsg_id, u64 deadline_ns);
 int tu104_status(struct hw *hw, u32 engine_index, struct hw_status *out);
 int tu104_channel_work(struct hw *hw, u16 channel_id, u64 inst_addr, enum hw_channel_work *out);
