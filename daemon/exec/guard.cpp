@@ -18,16 +18,12 @@
 #include "../instance_lock.hpp"
 #include "../socket_file.hpp"
 #include "gates.hpp"
-#include "process.hpp"
-#include "rm_abi.hpp"
+#include "put_back.hpp"
 #include "server.hpp"
 #include "store.hpp"
 
 namespace qgpu::exec {
 namespace {
-
-// A process of a dead worker is looked at for so long at most.
-constexpr uint64_t kLookMaxNs = 5'000'000'000;
 
 // A worker that dies sooner than this after its start is started again later.
 constexpr uint64_t kYoungNs = 2'000'000'000;
@@ -83,29 +79,6 @@ bool openGates(GuardedCard &card, const std::string &run_dir) {
   return true;
 }
 
-// What a dead worker left of the processes it named: slices it wrote, and channels that it stopped
-// and whose record is lost.
-void putBack(GuardedCard &card, const std::string &run_dir) {
-  Store store(storePath(run_dir, card.card.uuid));
-  const Stored stored = store.load();
-  for (const StoredProcess &named : stored.processes) {
-    const auto pidfd = openProcess(named.id);
-    if (!pidfd) continue;
-    Process process(*card.own, named.id.pid, *pidfd, rm::kClientBase, monotonicNs());
-    const uint64_t until_ns = monotonicNs() + kLookMaxNs;
-    do process.step(monotonicNs());
-    while (process.looks() && monotonicNs() < until_ns);
-    for (const Tsg &tsg : process.tsgs()) {
-      const std::vector<GatedChannel> channels = channelsOf(process.foreign(), tsg);
-      (void)card.controls->enable(channels);
-      card.controls->ring(channels);
-      if (const uint64_t us = stored.foundUs(named.id, tsg.handle))
-        (void)card.controls->setTimeslice(process.foreign(), tsg, us);
-    }
-  }
-  store.remove();
-}
-
 // One signal, or 0 after so long.
 int nextSignal(const sigset_t &signals, unsigned ms) {
   const timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
@@ -125,14 +98,30 @@ Result<InstanceLock> tryLock(const WorkerOptions &options, const std::string &uu
   return InstanceLock::take(options.run_dir + name, another);
 }
 
-// The worker of a killed guard has the lock until it has put back what it changed.
+// The worker of a killed guard has the lock until it has put back what it changed. ECANCELED: told
+// to stop while waiting for that.
 Result<InstanceLock> lockCard(const WorkerOptions &options, const std::string &uuid,
                               const sigset_t &signals) {
   for (int i = 0;; i++) {
     auto lock = tryLock(options, uuid);
     if (lock || lock.error().err != EAGAIN || i == kStopSeconds * 10) return lock;
     const int signal = nextSignal(signals, 100);
-    if (signal == SIGTERM || signal == SIGINT) return lock;
+    if (signal == SIGTERM || signal == SIGINT)
+      return Error{ECANCELED, "stopped before it had the card", uuid};
+  }
+}
+
+// What a service manager is told: a second one is no use, after a killed one it tries again.
+int statusOf(const Error &error) {
+  switch (error.err) {
+    case ECANCELED:
+      return kWorkerStopped;
+    case EBUSY:
+      return kGuardSecond;
+    case EAGAIN:
+      return 1;
+    default:
+      return kWorkerRefused;
   }
 }
 
@@ -219,12 +208,7 @@ int runGuard(const WorkerOptions &options) {
   if (const auto done = open(card, options, options.card); !done) return complain(done.error());
   mkdir(options.run_dir.c_str(), 0755);
   const auto lock = lockCard(options, card.card.uuid, signals);
-  if (!lock) {
-    // What a former worker still holds it lets go of; a service manager tries again.
-    return complain(lock.error(), lock.error().err == EBUSY    ? kGuardSecond
-                                  : lock.error().err == EAGAIN ? 1
-                                                               : kWorkerRefused);
-  }
+  if (!lock) return complain(lock.error(), statusOf(lock.error()));
   const std::string path = socketPath(options.run_dir, card.card.uuid);
   const auto listen_fd = listenAt(path);
   if (!listen_fd) return complain(listen_fd.error());
@@ -254,13 +238,15 @@ int runRelease(const WorkerOptions &options) {
     // A worker that outlives its guard and does not end keeps nobody stopped either.
     const auto lock = lockCard(options, one.uuid, signals);
     if (!lock) complain(lock.error());
-    if (!lock && lock.error().err == EBUSY) {
-      status = kGuardSecond;
+    if (!lock && (lock.error().err == EBUSY || lock.error().err == ECANCELED)) {
+      status = lock.error().err == EBUSY ? kGuardSecond : 1;
       continue;
     }
     // The record stays until it is done: it is all that says who is stopped.
     const bool open = openGates(card, options.run_dir);
-    putBack(card, options.run_dir);
+    Store store(storePath(options.run_dir, one.uuid));
+    putBack(*card.own, *card.controls, store.load());
+    store.remove();
     if (open)
       unlink(gatesPath(options.run_dir, one.uuid).c_str());
     else

@@ -79,10 +79,11 @@ RmOutcome rmControl(RmIo &io, int fd, uint32_t client, uint32_t object, uint32_t
   call.cmd = cmd;
   call.params = reinterpret_cast<uint64_t>(params);
   call.params_bytes = bytes;
-  const uint64_t begin = monotonicNs();
+  const uint64_t begin = io.nowNs();
   RmOutcome out;
   out.err = io.ioctl(fd, rm::request(rm::kNrControl, sizeof(call)), &call);
-  out.took_ns = monotonicNs() - begin;
+  out.took_ns = io.nowNs() - begin;
+  io.noteTook(out.took_ns);
   out.status = call.status;
   return out;
 }

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "rm_abi.hpp"
+#include "rm_call.hpp"
 
 namespace qgpu::exec {
 namespace {
@@ -119,6 +120,8 @@ Result<int> DeviceIo::duplicate(int pidfd, int fd) {
   if (copy < 0) return forbidden(errno, "its descriptor cannot be duplicated", {});
   return static_cast<int>(copy);
 }
+
+uint64_t DeviceIo::nowNs() { return monotonicNs(); }
 
 bool DeviceIo::ended(int pidfd) {
   pollfd p{.fd = pidfd, .events = POLLIN, .revents = 0};

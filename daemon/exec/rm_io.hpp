@@ -5,8 +5,11 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../result.hpp"
@@ -36,6 +39,15 @@ class RmIo {
   virtual Result<int> duplicate(int pidfd, int fd) = 0;
   // Has the process of this pidfd ended?
   virtual bool ended(int pidfd) = 0;
+  // The clock by which controls are timed: CLOCK_MONOTONIC.
+  virtual uint64_t nowNs() = 0;
+
+  // Kept by rmControl(): the longest that one control took since it was last asked.
+  void noteTook(uint64_t ns) { slowest_ns_ = std::max(slowest_ns_, ns); }
+  uint64_t takeSlowestNs() { return std::exchange(slowest_ns_, 0); }
+
+ private:
+  uint64_t slowest_ns_ = 0;
 };
 
 // The real one.
@@ -51,6 +63,7 @@ class DeviceIo final : public RmIo {
   bool holdsControl(pid_t pid, int fd) override;
   Result<int> duplicate(int pidfd, int fd) override;
   bool ended(int pidfd) override;
+  uint64_t nowNs() override;
 };
 
 }  // namespace qgpu::exec

@@ -145,6 +145,15 @@ void FakeRm::leave() {
   preempt_ = false;
 }
 
+// A step of its kernel; at its end the next, at once or after its gap.
+void FakeRm::compute(FakeTsg &tsg) {
+  tsg.run_ns += kStepNs;
+  tsg.left_ns -= std::min(tsg.left_ns, kStepNs);
+  if (tsg.left_ns || tsg.work.kind == FakeWork::kPaced) return;
+  tsg.left_ns = tsg.work.kernel_ns;
+  tsg.gap_left_ns = tsg.work.kind == FakeWork::kSync ? tsg.work.gap_ns : 0;
+}
+
 // The holder for one step.
 void FakeRm::run() {
   const bool others = std::any_of(tsgs_.begin(), tsgs_.end(),
@@ -152,16 +161,10 @@ void FakeRm::run() {
   if (warm_ns_ >= kStepNs) {
     warm_ns_ -= kStepNs;
   } else if (on_->hasWork()) {
-    on_->run_ns += kStepNs;
-    if (on_->work.kind != FakeWork::kQueued) {
-      on_->left_ns -= std::min(on_->left_ns, kStepNs);
-      if (!on_->left_ns && on_->work.kind == FakeWork::kSync) {
-        on_->left_ns = on_->work.kernel_ns;
-        on_->gap_left_ns = on_->work.gap_ns;
-      }
-    }
+    compute(*on_);
   }
   slice_left_ns_ -= std::min(slice_left_ns_, kStepNs);
+  if (on_->work.uncuttable && on_->hasWork() && on_->left_ns != on_->work.kernel_ns) return;
   if (!on_->enabled || (preempt_ && on_->hasWork()) || (others && !on_->hasWork()))
     leave();
   else if (!slice_left_ns_ && others)
@@ -237,7 +240,9 @@ bool FakeRm::owns(int fd, uint32_t client) const {
   const auto it = clients_.find(client);
   if (it == clients_.end()) return false;
   const auto foreign = foreign_.find(fd);
-  return foreign == foreign_.end() ? it->second.fd == fd : it->second.pid == foreign->second;
+  return foreign == foreign_.end()
+             ? it->second.fd == fd
+             : it->second.pid == foreign->second.pid && it->second.theirs == foreign->second.theirs;
 }
 
 uint32_t FakeRm::alloc(rm::Alloc &call, int fd) {
@@ -308,13 +313,13 @@ bool FakeRm::holdsControl(pid_t pid, int fd) {
   return theirs && std::count(theirs->begin(), theirs->end(), fd);
 }
 
-Result<int> FakeRm::duplicate(int pidfd, int) {
+Result<int> FakeRm::duplicate(int pidfd, int theirs) {
   if (!permit_duplicates) return Error{EPERM, "cannot duplicate a descriptor", {}};
   const auto pid = exec::pidOf(pidfd);
   if (!pid) return pid.error();
   const int fd = next_fd_++;
   open_fds.insert(fd);
-  foreign_[fd] = *pid;
+  foreign_[fd] = {*pid, theirs};
   return fd;
 }
 
@@ -383,6 +388,7 @@ uint32_t FakeRm::control(const rm::Control &call, int fd) {
     slow_once_ns.erase(it);
     advance(ns);
   }
+  if (const auto it = slow_ns.find(call.cmd); it != slow_ns.end()) advance(it->second);
   if (const auto it = refuse.find(call.cmd); it != refuse.end() && it->second) return it->second;
   if (!owns(fd, call.client)) {
     wrong_clients++;

@@ -23,6 +23,7 @@ struct FakeWork {
   enum Kind { kIdle, kQueued, kSync, kPaced } kind = kIdle;
   uint64_t kernel_ns = 0, gap_ns = 0;
   unsigned depth = 0;
+  bool uncuttable = false;  // runs a kernel to its end, whoever waits; not of kPaced
 };
 
 struct FakeTsg {
@@ -62,12 +63,12 @@ class FakeRm final : public exec::RmIo {
   FakeTsg &tsg(pid_t pid);
 
   void advance(uint64_t ns);
-  uint64_t nowNs() const { return now_ns_; }
+  uint64_t nowNs() override { return now_ns_; }
 
   // A control that fails, with the driver's status; 0 = works.
   std::map<uint32_t, uint32_t> refuse;
-  // The next call of a control takes so much longer.
-  std::map<uint32_t, uint64_t> slow_once_ns;
+  // The next call of a control takes so much longer; each call does.
+  std::map<uint32_t, uint64_t> slow_once_ns, slow_ns;
   // The next enable of a TSG that was stopped is lost so.
   FakeTsg::Lost lose_next = FakeTsg::kNo;
   uint32_t status_of_trace = 0;
@@ -112,6 +113,7 @@ class FakeRm final : public exec::RmIo {
   FakeTsg *findChannel(uint32_t client, uint32_t handle);
   void submit(FakeTsg &tsg);
   void step();
+  void compute(FakeTsg &tsg);
   void run();
   void leave();
   void enter();
@@ -123,7 +125,11 @@ class FakeRm final : public exec::RmIo {
   int next_fd_ = 100;
   uint32_t next_client_ = 0x10, next_tsg_id_ = 6;
   std::set<int> control_fds_;
-  std::map<int, pid_t> foreign_;  // our duplicates
+  struct Duplicate {
+    pid_t pid;
+    int theirs;
+  };
+  std::map<int, Duplicate> foreign_;  // ours
   std::map<int, uint32_t> mapped_;
   std::map<uint32_t, Client> clients_;
   std::map<uint32_t, uint32_t> own_objects_;  // handle -> class

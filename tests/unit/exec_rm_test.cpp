@@ -9,6 +9,7 @@
 #include "daemon/exec/cards.hpp"
 #include "daemon/exec/gates.hpp"
 #include "daemon/exec/process.hpp"
+#include "daemon/exec/put_back.hpp"
 #include "daemon/exec/store.hpp"
 #include "daemon/exec/trace.hpp"
 #include "fakes/child.hpp"
@@ -297,6 +298,24 @@ TEST(Store, ComesBackAndIgnoresWhatIsMalformed) {
   EXPECT_EQ(back.processes.size(), 1u);
   EXPECT_EQ(back.foundUs({12, 345}, 0x5c000015), 2048u);
   EXPECT_EQ(back.foundUs({12, 346}, 0x5c000015), 0u);
+}
+
+// Also where the driver has given out so many handles that a look takes several pieces.
+TEST(PutBack, FindsProcessesHoweverManyHandlesTheDriverHasGivenOut) {
+  for (const int handles : {0, 1000, 5000}) {
+    ProcessBed bed;
+    bed.io.addProcess(bed.child.pid());
+    for (int i = 0; i < handles; i++) bed.io.addProcess(1);
+    bed.io.endProcess(1);
+    fakes::FakeTsg &tsg = bed.io.tsg(bed.child.pid());
+    tsg.slice_us = 77;
+    tsg.enabled = false;
+    Controls controls(*bed.own);
+    const ProcessId id = *processId(bed.child.pid());
+    putBack(*bed.own, controls, {{}, {{id, 1}}, {{id, tsg.handle, 2048}}});
+    EXPECT_TRUE(tsg.enabled) << handles;
+    EXPECT_EQ(tsg.slice_us, 2048u) << handles;
+  }
 }
 
 TEST(ProcessId, NamesAProcessForEver) {
