@@ -91,11 +91,11 @@ void ObjectScan::probeHint(const Hint &hint) {
       for (const Channel &channel : tsg.channels) probeChannel(channel.handle);
 }
 
-unsigned ObjectScan::quickControls(const std::optional<Hint> &hint) {
+unsigned ObjectScan::quickControls(const Hint *hint) {
   return hint ? kHintControls : kFirstControls;
 }
 
-bool ObjectScan::quick(const std::optional<Hint> &hint) {
+bool ObjectScan::quick(const Hint *hint) {
   if (hint)
     probeHint(*hint);
   else

@@ -47,10 +47,10 @@ class ObjectScan {
   ObjectScan(RmIo &io, int fd, uint32_t client, uint32_t gpu_id)
       : io_(&io), fd_(fd), client_(client), gpu_id_(gpu_id) {}
 
-  // No quick look costs more controls.
-  static unsigned quickControls(const std::optional<Hint> &hint);
-  // At the hint, without one at the first handles. Whether this client has a compute TSG.
-  bool quick(const std::optional<Hint> &hint);
+  // Quick looks: where the hint says, or at the first handles. Whether this client has a compute
+  // TSG there; one that has not is as if it had not been looked at. Neither costs more controls.
+  static unsigned quickControls(const Hint *hint);
+  bool quick(const Hint *hint);
 
   // A full look's piece costs at least so many controls.
   static constexpr unsigned kPieceMin = 16;

@@ -9,17 +9,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <tuple>
 
 #include "proc.hpp"
+#include "protocol.hpp"
 #include "rm_abi.hpp"
 
 namespace qgpu::exec {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;
-// Wrong guesses that a file may cost.
-constexpr uint32_t kGuessesMax = 0x4000;
+// Wrong guesses that a process may cost, however many control nodes it opens; and by so many more
+// in each second that it lives.
+constexpr uint32_t kGuessesMax = 0x4000, kGuessesPerSecond = 64;
 // From step to step while nothing is known: soon, then patiently.
 constexpr uint64_t kEagerNs = 20 * kMs, kPatientNs = 200 * kMs;
 // Of one that could not be looked at.
@@ -33,37 +34,66 @@ constexpr unsigned kGuessesUsual = 32;
 // By so much longer must wait whose full look can only add to what is known of it.
 constexpr uint64_t kHandicapNs = 200 * kMs;
 
-// Who is first: quick looks before full ones, then who waits longest, then who was named first;
-// nothing: it does not wait.
-using Rank = std::tuple<bool, uint64_t, size_t>;
-
-std::optional<Rank> rankOf(const Process &process, size_t named, uint64_t now_ns) {
-  const Process::Wait &wait = process.wait();
-  if (wait.quick_ns <= now_ns) return Rank{false, wait.quick_ns, named};
-  if (wait.full_ns > now_ns) return std::nullopt;
-  const bool known = process.state() == Process::State::kControlled;
-  return Rank{true, wait.full_ns + (known ? kHandicapNs : 0), named};
-}
+// Tenants whose hints are kept; a plan has no more.
+constexpr size_t kHintsMax = kMaxTenants;
 
 }  // namespace
 
-// What those before it will need in this turn is left to them.
-unsigned Looks::allowance(const Process &process, uint64_t now_ns) {
-  if (turn_ns_ != now_ns) left_ = kControlsMax;
+uint64_t Looks::join(const Process &process) {
+  all_.push_back(&process);
+  return joined_++;
+}
+
+void Looks::leave(const Process &process) {
+  std::erase(all_, &process);
+  std::erase_if(waiting_, [&](const auto &entry) { return entry.second == &process; });
+}
+
+const Hint *Looks::hint(uint32_t tenant) const {
+  auto it = hints_.find(tenant);
+  if (it == hints_.end()) it = hints_.find(hinted_last_);
+  return it == hints_.end() ? nullptr : &it->second;
+}
+
+void Looks::remember(uint32_t tenant, const Hint &hint) {
+  if (hints_.size() >= kHintsMax && !hints_.count(tenant)) hints_.clear();
+  hints_[tenant] = hint;
+  hinted_last_ = tenant;
+}
+
+std::optional<Looks::Rank> Looks::rankOf(const Process &process, uint64_t now_ns) {
+  const Process::Wait &wait = process.wait();
+  if (wait.quick_ns <= now_ns) return Rank{false, wait.quick_ns, process.joined()};
+  if (wait.full_ns > now_ns) return std::nullopt;
+  const bool known = process.state() == Process::State::kControlled;
+  return Rank{true, wait.full_ns + (known ? kHandicapNs : 0), process.joined()};
+}
+
+unsigned Looks::needOf(const Rank &rank, const Process &process) const {
+  return std::get<0>(rank) ? kControlsMax : ObjectScan::quickControls(hint(process.tenant()));
+}
+
+void Looks::beginTurn(uint64_t now_ns) {
   turn_ns_ = now_ns;
-  const auto named = std::find(all_.begin(), all_.end(), &process) - all_.begin();
-  const auto own = rankOf(process, static_cast<size_t>(named), now_ns);
+  left_ = kControlsMax;
+  waiting_.clear();
+  for (const Process *process : all_)
+    if (const auto rank = rankOf(*process, now_ns)) waiting_.emplace(*rank, process);
+}
+
+// What those before it will need in this turn is left to them: three of them need it all.
+unsigned Looks::allowance(const Process &process, uint64_t now_ns) {
+  if (turn_ns_ != now_ns) beginTurn(now_ns);
+  const auto own = rankOf(process, now_ns);
   if (!own) return 0;
-  const auto need = [&](const Rank &rank) {
-    return std::get<0>(rank) ? kControlsMax : ObjectScan::quickControls(hint_);
-  };
+  if (const auto it = waiting_.find(*own); it != waiting_.end() && it->second == &process)
+    waiting_.erase(it);
   unsigned left = left_;
-  for (size_t i = 0; i < all_.size(); i++) {
-    const auto rank = rankOf(*all_[i], i, now_ns);
-    if (rank && *rank < *own && all_[i]->wait().stepped_ns != now_ns)
-      left -= std::min(left, need(*rank) + kGuessesUsual);
+  for (const auto &[rank, other] : waiting_) {
+    if (!left || !(rank < *own)) break;
+    left -= std::min(left, needOf(rank, *other) + kGuessesUsual);
   }
-  return left < (std::get<0>(*own) ? ObjectScan::kPieceMin : need(*own)) ? 0 : left;
+  return left < (std::get<0>(*own) ? ObjectScan::kPieceMin : needOf(*own, process)) ? 0 : left;
 }
 
 void Looks::spend(uint64_t controls) {
@@ -71,16 +101,16 @@ void Looks::spend(uint64_t controls) {
 }
 
 Process::Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t now_ns,
-                 std::shared_ptr<Looks> looks)
+                 std::shared_ptr<Looks> looks, uint32_t tenant)
     : own_(own),
       pid_(pid),
       pidfd_(pidfd),
       floor_(floor),
       looks_(std::move(looks)),
+      tenant_(tenant),
+      joined_(looks_->join(*this)),
       named_ns_(now_ns),
-      next_step_ns_(now_ns) {
-  looks_->join(*this);
-}
+      next_step_ns_(now_ns) {}
 
 Process::~Process() {
   looks_->leave(*this);
@@ -184,26 +214,34 @@ bool Process::lookForNodes() {
   return !nodes_.empty();
 }
 
+uint32_t Process::guessesLeft(uint64_t now_ns) const {
+  const uint64_t may =
+      kGuessesMax + (now_ns - std::min(now_ns, named_ns_)) / (1000 * kMs) * kGuessesPerSecond;
+  return static_cast<uint32_t>(std::min<uint64_t>(may - std::min(may, guesses_), kGuessesMax));
+}
+
 // The next clients of the node, until `end` probes were made. A node with a client on it has the
-// one that matters.
-void Process::scanClients(Node &node, uint64_t end) {
+// one that matters. What may be guessed is for all nodes, the youngest handles of each.
+void Process::scanClients(Node &node, uint64_t now_ns, uint64_t end) {
   if (node.from == node.to && node.clients.empty()) {
+    const uint32_t may = kGuessesMax / static_cast<uint32_t>(nodes_.size());
     const auto next = own_.nextClient();
     if (next && *next >= node.floor) {
       node.from = *next + 1;
-      node.to = *next - node.floor > kGuessesMax ? *next - kGuessesMax : node.floor;
+      node.to = *next - node.floor > may ? *next - may : node.floor;
       node.floor = node.from;
     }
   }
-  const auto guesses =
-      static_cast<uint32_t>(std::min<uint64_t>(node.from - node.to, end - probes_));
+  const auto guesses = static_cast<uint32_t>(
+      std::min<uint64_t>({node.from - node.to, end - probes_, guessesLeft(now_ns)}));
   if (guesses) {
     const auto found = clientsOf(own_.io(), node.ours, node.from - 1, node.from - guesses);
     node.clients.insert(node.clients.end(), found.begin(), found.end());
   }
   node.from -= guesses;
   probes_ += guesses;
-  node.scanned = node.from == node.to;
+  guesses_ += guesses;
+  node.scanned = node.from == node.to || !guessesLeft(now_ns);
 }
 
 bool Process::take(const ObjectScan &scan, uint64_t now_ns) {
@@ -255,15 +293,26 @@ void Process::beginQuick(uint64_t now_ns) {
   }
   for (Node &node : nodes_) {
     node.tried = 0;
-    node.scanned = false;
+    node.hinted = node.scanned = false;
   }
   quick_begun_ = true;
   wait_.quick_ns = now_ns;
 }
 
+// At the node's next client: where the hint says, and at the first handles if that is not it.
+bool Process::quickClient(Node &node, uint64_t now_ns, bool &changed) {
+  const Hint *hint = node.hinted ? nullptr : looks_->hint(tenant_);
+  ObjectScan scan(own_.io(), node.ours, node.clients[node.tried], own_.gpuId());
+  const bool found = scan.quick(hint);
+  probes_ += scan.probes();
+  node.hinted = hint != nullptr;
+  if (!hint) node.tried++;
+  if (found) changed = quickDone(now_ns, &scan);
+  return found;
+}
+
 // At its clients one by one, the youngest first, as soon as they are known.
 bool Process::quickPiece(uint64_t now_ns, uint64_t end) {
-  const unsigned need = ObjectScan::quickControls(looks_->hint());
   for (size_t i = 0; i < nodes_.size();) {
     Node &node = nodes_[i];
     if (node.tried == node.clients.size() && node.scanned) {
@@ -271,18 +320,17 @@ bool Process::quickPiece(uint64_t now_ns, uint64_t end) {
       continue;
     }
     const bool scans = node.tried == node.clients.size();
-    if (end - probes_ < (scans ? 1 : need)) {
+    const Hint *hint = node.hinted ? nullptr : looks_->hint(tenant_);
+    if (end - probes_ < (scans ? 1 : ObjectScan::quickControls(hint))) {
       wait_.quick_ns = now_ns;  // behind those who wait longer now
       return false;
     }
     if (scans) {
-      scanClients(node, end);
+      scanClients(node, now_ns, end);
       continue;
     }
-    ObjectScan scan(own_.io(), node.ours, node.clients[node.tried++], own_.gpuId());
-    const bool found = scan.quick(looks_->hint());
-    probes_ += scan.probes();
-    if (found) return quickDone(now_ns, &scan);
+    bool changed = false;
+    if (quickClient(node, now_ns, changed)) return changed;
   }
   return quickDone(now_ns, nullptr);
 }
@@ -321,7 +369,7 @@ bool Process::fullPiece(uint64_t now_ns, uint64_t end) {
     const ObjectScan scan = full_.front();
     full_.pop_front();
     if (!scan.found()) continue;
-    looks_->remember(scan.hint());
+    looks_->remember(tenant_, scan.hint());
     changed = take(scan, now_ns);
     full_.clear();
   }

@@ -6,15 +6,21 @@
 // A look is quick first, at the few handles where objects are likely: what that finds is under
 // control at once. The full look follows and replaces what the quick one found. All of it goes in
 // pieces, for the executor decides nothing meanwhile.
+//
+// Likely is where the last full look at a process of the same tenant found them, without one at
+// anybody's, and then at libcuda's first handles: nobody can lead the looks at others astray.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -33,18 +39,32 @@ class Looks {
   // Controls of all processes in a turn, which is all steps at one instant.
   static constexpr unsigned kControlsMax = 256;
 
-  void join(const Process &process) { all_.push_back(&process); }
-  void leave(const Process &process) { std::erase(all_, &process); }
-  // How many controls this process may spend in this turn. 0: none, others have waited longer.
+  // Returns how many joined before.
+  uint64_t join(const Process &process);
+  void leave(const Process &process);
+  // How many controls this process may spend in this turn; asked once a turn. 0: none, others have
+  // waited longer.
   unsigned allowance(const Process &process, uint64_t now_ns);
   void spend(uint64_t controls);
 
-  const std::optional<Hint> &hint() const { return hint_; }
-  void remember(const Hint &hint) { hint_ = hint; }
+  // Of this tenant's processes, else of anybody's; null: nothing is known. Until the next
+  // remember().
+  const Hint *hint(uint32_t tenant) const;
+  void remember(uint32_t tenant, const Hint &hint);
 
  private:
+  // Who is first: quick looks before full ones, then who waits longest, then who joined first.
+  using Rank = std::tuple<bool, uint64_t, uint64_t>;
+  // Nothing: it does not wait.
+  static std::optional<Rank> rankOf(const Process &process, uint64_t now_ns);
+  unsigned needOf(const Rank &rank, const Process &process) const;
+  void beginTurn(uint64_t now_ns);
+
   std::vector<const Process *> all_;
-  std::optional<Hint> hint_;
+  std::map<Rank, const Process *> waiting_;  // of this turn, who has not asked yet
+  std::map<uint32_t, Hint> hints_;           // by tenant
+  uint32_t hinted_last_ = 0;
+  uint64_t joined_ = 0;
   uint64_t turn_ns_ = UINT64_MAX;
   unsigned left_ = 0;
 };
@@ -67,7 +87,7 @@ class Process {
 
   // Takes the pidfd. `floor`: clients of the process have handles from there on.
   Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t now_ns,
-          std::shared_ptr<Looks> looks = std::make_shared<Looks>());
+          std::shared_ptr<Looks> looks = std::make_shared<Looks>(), uint32_t tenant = 0);
   ~Process();
   Process(const Process &) = delete;
   Process &operator=(const Process &) = delete;
@@ -93,6 +113,10 @@ class Process {
   uint64_t namedNs() const { return named_ns_; }
   uint64_t controlledNs() const { return controlled_ns_; }
   uint64_t probes() const { return probes_; }
+  uint64_t joined() const { return joined_; }
+  // Whose it is, for hints.
+  uint32_t tenant() const { return tenant_; }
+  void setTenant(uint32_t tenant) { tenant_ = tenant; }
   const Wait &wait() const { return wait_; }
   // A look has begun and is not over.
   bool looks() const { return wait_.quick_ns != kNever || wait_.full_ns != kNever; }
@@ -104,9 +128,10 @@ class Process {
     uint32_t floor;             // handles below are tried, or none of the process's
     uint32_t from = 0, to = 0;  // still to be tried, from the youngest on: [to, from)
     std::vector<uint32_t> clients = {};
-    // Of the quick look that is under way: clients it is done with; whether all are known.
+    // Of the quick look that is under way: clients it is done with; whether the next was looked at
+    // where the hint says; whether all are known.
     size_t tried = 0;
-    bool scanned = false;
+    bool hinted = false, scanned = false;
   };
 
   bool lookForNodes();
@@ -118,9 +143,11 @@ class Process {
   void beginFull();
   // Pieces, until `end` probes were made.
   bool quickPiece(uint64_t now_ns, uint64_t end);
+  bool quickClient(Node &node, uint64_t now_ns, bool &changed);
   bool quickDone(uint64_t now_ns, const ObjectScan *found);
   bool fullPiece(uint64_t now_ns, uint64_t end);
-  void scanClients(Node &node, uint64_t end);
+  void scanClients(Node &node, uint64_t now_ns, uint64_t end);
+  uint32_t guessesLeft(uint64_t now_ns) const;
   bool take(const ObjectScan &scan, uint64_t now_ns);
   template <class Predicate>
   void closeNodes(Predicate which);
@@ -135,6 +162,8 @@ class Process {
   std::string why_;
   bool unseen_ = false;  // blind because nothing is found, not because it is forbidden to look
   std::shared_ptr<Looks> looks_;
+  uint32_t tenant_;
+  uint64_t joined_;
   Wait wait_;
   bool quick_begun_ = false;
   std::deque<ObjectScan> full_;  // the full look that is under way, client by client
@@ -144,6 +173,7 @@ class Process {
   int their_fd_ = -1;
   unsigned steps_ = 0;
   uint64_t named_ns_, controlled_ns_ = 0, next_step_ns_ = 0, probes_ = 0;
+  uint64_t guesses_ = 0;   // at clients' handles, on all its nodes
   uint64_t begun_ns_ = 0;  // when the look that is under way was due
 };
 

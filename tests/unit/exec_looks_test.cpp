@@ -35,12 +35,12 @@ struct LooksBed {
     return out;
   }
   // One with its TSG there and its channels from there on.
-  Process &add(uint32_t tsg, uint32_t channel, unsigned channels = 8) {
+  Process &add(uint32_t tsg, uint32_t channel, unsigned channels = 8, uint32_t tenant = 0) {
     children.push_back(std::make_unique<fakes::Child>());
     const fakes::Child &fresh = *children.back();
     layOut(io.addProcess(fresh.pid(), 0), tsg, channel, channels);
     processes.push_back(std::make_unique<Process>(*own, fresh.pid(), fresh.pidfd(), rm::kClientBase,
-                                                  now_ns, looks));
+                                                  now_ns, looks, tenant));
     return *processes.back();
   }
   static void layOut(fakes::FakeTsg &of, uint32_t tsg, uint32_t channel, unsigned channels) {
@@ -116,11 +116,11 @@ TEST(Looks, AWrongHintCostsItsProbesAlone) {
   LooksBed bed;
   bed.add(0x315, 0x31c);
   bed.turns(kFullTurns);
-  ASSERT_TRUE(bed.looks->hint());
+  ASSERT_TRUE(bed.looks->hint(0));
   // A channel where the TSG was; the TSG there, its channels elsewhere; none of both there.
   for (const auto &[tsg, channel] :
        {std::pair{0x310u, 0x312u}, {0x315u, 0x320u}, {0x200u, 0x300u}}) {
-    const auto hint = bed.looks->hint();
+    const Hint hint = *bed.looks->hint(0);
     Process &other = bed.add(tsg, channel, 6);
     bed.turn();
     EXPECT_LT(other.probes(), 100u);
@@ -129,8 +129,41 @@ TEST(Looks, AWrongHintCostsItsProbesAlone) {
     ASSERT_EQ(other.state(), Process::State::kControlled);
     EXPECT_TRUE(bed.knowsAll(other));
     bed.expectTrue(other);
-    bed.looks->remember(*hint);
+    bed.looks->remember(0, hint);
   }
+}
+
+// Each tenant's own hint, anybody's for who has none, and the first handles whatever they say.
+TEST(Looks, AnOddLayoutOfOneTenantLeadsNobodyElseAstray) {
+  QGPU_TRACE_SEED();
+  LooksBed bed;
+  bed.add(0x15, 0x1c, 8, 1);
+  bed.turns(kFullTurns);
+  for (uint32_t i = 0; i < 20; i++) {
+    bed.add(0x300 + 0x20 * i, 0x304 + 0x20 * i, 8, 66);
+    bed.turns(2 * kFullTurns);
+    Process &known = bed.add(0x15, 0x1c, 8, 1), &fresh = bed.add(0x15, 0x1c, 8, 100 + i);
+    bed.turns(4);
+    EXPECT_EQ(known.state(), Process::State::kControlled) << i;
+    EXPECT_EQ(fresh.state(), Process::State::kControlled) << i;
+    bed.turns(2 * kFullTurns);
+  }
+}
+
+// Each has a client of its own, and none of them matters: guesses are made for each, and bounded.
+TEST(Looks, ManyControlNodesCostNoMoreGuessesThanOne) {
+  QGPU_TRACE_SEED();
+  LooksBed bed;
+  Process &process = bed.add(0x15, 0x1c);
+  const pid_t pid = process.pid();
+  bed.io.freeTsg(pid);
+  for (int fd = 100; fd < 500; fd++) {
+    bed.io.addProcess(pid, 0, fd);
+    bed.io.freeTsg(pid);
+  }
+  for (int i = 0; i < 2000; i++) bed.turn();
+  EXPECT_GT(bed.io.wrong_clients, 0u);
+  EXPECT_LE(bed.io.wrong_clients, 0x4000u);
 }
 
 TEST(Looks, NoTurnCostsMoreThanItMayWhateverIsLookedFor) {
@@ -187,14 +220,14 @@ TEST(Looks, WhoWaitsLongestIsFirstAndAHintBeforeAll) {
     waiting.push_back(&bed.add(0x100 + 0x20 * i, 0x104 + 0x20 * i));
     bed.turn();
   }
-  const auto hint = bed.looks->hint();
+  const Hint hint = *bed.looks->hint(0);
   bed.turns(2);
   Process &likely = bed.add(0x315, 0x31c);
   bed.turns(2);
   EXPECT_EQ(likely.state(), Process::State::kControlled);
   for (size_t i = 0; i < waiting.size(); i++) {
     for (unsigned k = 0; k < 2 * kFullTurns && bed.controlled() < 3 + i; k++) {
-      bed.looks->remember(*hint);
+      bed.looks->remember(0, hint);
       bed.turn();
     }
     EXPECT_EQ(waiting[i]->state(), Process::State::kControlled) << i;
