@@ -10,8 +10,9 @@ namespace {
 constexpr uint64_t kLookNs = 5'000'000;
 // Who was off the engine for so long had time to pile up work.
 constexpr uint64_t kLongOffNs = 4'000'000;
-// A slice and a quarter and so much more is not the hardware's way of cutting.
-constexpr uint64_t kOverlongNs = 1'000'000;
+// A slice and a quarter and so much more is not the hardware's way of cutting; nor is so much after
+// the control that stops it was issued.
+constexpr uint64_t kOverlongNs = 1'000'000, kTailNs = 2'000'000;
 // Slices are exact to this part.
 constexpr uint64_t kSlicePart = 32;
 // Beyond a round of the others, before one that did not run in it is taken to have no work.
@@ -125,14 +126,23 @@ bool Account::othersWaited(const Visitor &visitor) const {
   });
 }
 
+bool Account::wasOverlong(const Visitor &visitor, uint64_t length_ns) const {
+  if (visitor.stopped_ns > visitor.last_start_ns)
+    return visitor.last_end_ns > visitor.stopped_ns + kTailNs;
+  return visitor.slice_ns && length_ns > visitor.slice_ns + visitor.slice_ns / 4 + kOverlongNs &&
+         visitor.disturbed_ns < visitor.last_start_ns && othersWaited(visitor);
+}
+
+void Account::forgive() {
+  for (auto &[pid, visitor] : visitors_) visitor.overlong_at_ns = 0;
+}
+
 // It gave the rest of its slice away.
 void Account::noteEarly(Visitor &visitor) {
   const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
   visitor.early = visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns &&
                   visitor.disturbed_ns < visitor.last_start_ns;
-  if (visitor.slice_ns && length > visitor.slice_ns + visitor.slice_ns / 4 + kOverlongNs &&
-      visitor.disturbed_ns < visitor.last_start_ns && othersWaited(visitor))
-    visitor.overlong_at_ns = visitor.last_end_ns;
+  if (wasOverlong(visitor, length)) visitor.overlong_at_ns = visitor.last_end_ns;
   if (visitor.early && visitor.off_ns >= kLongOffNs) {
     visitor.long_visit_ns = params_.computedNs(length);
     visitor.long_visit_at_ns = visitor.last_end_ns;

@@ -39,13 +39,16 @@ struct Visitor {
   bool early = false;   // its last visit ended before its slice
   // What its last visit computed that ended early and began after it had been off for long; when.
   uint64_t long_visit_ns = 0, long_visit_at_ns = 0;
-  uint64_t overlong_at_ns = 0;  // when a visit last went on well beyond its slice, others waiting
+  // When a visit last went on well beyond its slice with others waiting, or beyond its being
+  // stopped: it cannot be cut.
+  uint64_t overlong_at_ns = 0;
   Belief belief = Belief::kPaced;
   // Set by who drives this, after every change:
   bool open = true;           // it may run
   uint64_t open_from_ns = 0;  // since when
   uint64_t slice_ns = 0;
   uint64_t disturbed_ns = 0;  // when it was last taken off on purpose
+  uint64_t stopped_ns = 0;    // when it was last stopped
 };
 
 class Account {
@@ -69,6 +72,9 @@ class Account {
   // Of the one that holds the engine: it has work, or has none.
   void probed(uint64_t now_ns, bool has_work);
 
+  // What visits lasted until now says nothing: nobody could end them.
+  void forgive();
+
   // Who holds the engine; 0 = nobody that is known. Since when: its START.
   uint32_t holder() const { return on_ ? pid_ : 0; }
   uint64_t heldFromNs() const { return start_ns_; }
@@ -91,6 +97,7 @@ class Account {
   void look(uint64_t at_ns, core_seen seen);
   void lookGap(uint64_t until_ns);
   bool othersWaited(const Visitor &visitor) const;
+  bool wasOverlong(const Visitor &visitor, uint64_t length_ns) const;
   void noteEarly(Visitor &visitor);
   uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;
   void noteAbsent(uint64_t now_ns);

@@ -30,12 +30,13 @@ std::vector<GatedChannel> channelsOf(const std::vector<ManagedTsg *> &tsgs) {
 }  // namespace
 
 Enforcer::Enforcer(core &core, Roster &roster, Controls &controls, const CardParams &params,
-                   std::string gates_path, Report report)
+                   std::string gates_path, std::function<uint64_t()> card_ns, Report report)
     : core_(core),
       roster_(roster),
       controls_(controls),
       params_(params),
       gates_path_(std::move(gates_path)),
+      card_ns_(std::move(card_ns)),
       report_(std::move(report)) {}
 
 // The one of its process that has work, as far as that is known: the trace names processes.
@@ -152,6 +153,7 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   for (ManagedTsg *tsg : all)
     if (now_ns >= tsg->refused_until_ns) tsgs.push_back(tsg);
   if (tsgs.empty() || !recordGates(tsgs)) return;
+  const uint64_t stop_ns = card_ns_();
   const auto done = controls_.disable(channelsOf(tsgs));
   window_changes_++;
   for (ManagedTsg *tsg : tsgs) {
@@ -161,20 +163,21 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
       continue;
     }
     tsg->gated = true;
-    tsg->gated_ns = now_ns;
+    tsg->gated_ns = stop_ns;
     if (tsg->tenant) tsg->tenant->gates++;
   }
 }
 
-void Enforcer::apply(uint64_t now_ns, bool leave_open) {
+void Enforcer::letRun(uint64_t now_ns) {
   chooseMembers();
-  std::vector<ManagedTsg *> opening, closing;
+  std::vector<ManagedTsg *> opening;
   for (const auto &tsg : roster_.tsgs()) {
+    tsg->breathes = false;
+    if (!tsg->gated) continue;
     const bool close = shouldBeClosed(*tsg) || isHeld(*tsg, now_ns);
-    const bool held_long = close && tsg->gated && now_ns > tsg->gated_ns + kHoldMaxNs;
-    if (held_long) writeSlice(*tsg, kBreathUs, now_ns);
-    if (tsg->gated && (!close || held_long)) opening.push_back(tsg.get());
-    if (!tsg->gated && close && !leave_open) closing.push_back(tsg.get());
+    tsg->breathes = close && now_ns > tsg->gated_ns + kHoldMaxNs;
+    if (tsg->breathes) writeSlice(*tsg, kBreathUs, now_ns);
+    if (!close || tsg->breathes) opening.push_back(tsg.get());
   }
   open(opening, now_ns);
   for (const auto &tsg : roster_.tsgs()) {
@@ -182,6 +185,13 @@ void Enforcer::apply(uint64_t now_ns, bool leave_open) {
     const bool runs = tsg->tenant && core_admits(&core_, &tsg->core);
     tsg->core.slice_ns = runs ? params_.sliceNs(tsg->sliceUs()) : 0;
   }
+}
+
+void Enforcer::stopOthers(uint64_t now_ns) {
+  std::vector<ManagedTsg *> closing;
+  for (const auto &tsg : roster_.tsgs())
+    if (!tsg->gated && !tsg->breathes && (shouldBeClosed(*tsg) || isHeld(*tsg, now_ns)))
+      closing.push_back(tsg.get());
   close(closing, now_ns);
   core_taken(&core_, now_ns, nullptr, 0);
 }

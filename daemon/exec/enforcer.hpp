@@ -24,11 +24,14 @@ class Enforcer {
   // tenant may be null
   using Report = std::function<void(EventKind, const ManagedTsg &, const Error &, uint64_t value)>;
 
+  // `card_ns`: the card's clock.
   Enforcer(core &core, Roster &roster, Controls &controls, const CardParams &params,
-           std::string gates_path, Report report);
+           std::string gates_path, std::function<uint64_t()> card_ns, Report report);
 
-  // With `leave_open` nobody is stopped yet.
-  void apply(uint64_t now_ns, bool leave_open = false);
+  // The first half of what the core decided: whoever is admitted runs, with its slice.
+  void letRun(uint64_t now_ns);
+  // The second: nobody else does.
+  void stopOthers(uint64_t now_ns);
   // Stops all but these for a moment; letGo() what it returns.
   std::vector<ManagedTsg *> holdOthers(std::initializer_list<const ManagedTsg *> but,
                                        uint64_t now_ns);
@@ -62,6 +65,7 @@ class Enforcer {
   Controls &controls_;
   CardParams params_;
   std::string gates_path_;
+  std::function<uint64_t()> card_ns_;
   Report report_;
   std::vector<GateEntry> gates_;  // as in the file
   uint64_t window_changes_ = 0;

@@ -20,7 +20,7 @@ constexpr size_t kEventsMax = 1000;
 // How long what the card's clock is ahead is taken to stay.
 constexpr uint64_t kCardClockNs = 50'000'000;
 // At least this between two plans' windows, by tenant that is gated: a window costs two controls.
-constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000, kWindowNs = 50'000'000;
+constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000;
 // What the core takes for the distance of looks. The trace has every edge, so nothing is sampled:
 // the core may believe what it is told of visits as short as this.
 constexpr uint64_t kLookNs = 1'000'000, kIdleLookNs = 50'000'000;
@@ -92,6 +92,7 @@ Result<void> Executor::init() {
   account_ = std::make_unique<Account>(core_, options_.params, cardNs());
   enforcer_ = std::make_unique<Enforcer>(
       core_, *roster_, *controls_, options_.params, gatesPath(options_.run_dir, options_.uuid),
+      [this] { return cardNs(); },
       [this](EventKind kind, const ManagedTsg &tsg, const Error &error, uint64_t value) {
         report(kind, tsg.tenant ? tsg.tenant->asked.id : kNoTenant, tsg.process.pid, error.sentence,
                value, kind == EventKind::kControlRefused ? static_cast<uint32_t>(value) : 0);
@@ -228,12 +229,14 @@ Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
   if (const auto known = processes_.find(*id); known != processes_.end()) {
     close(pidfd);
     known->second.tenant_id = tenant_id;
+    known->second.process->setTenant(tenant_id);
     roster_->move(*id, roster_->tenant(tenant_id));
   } else {
     // Clients of one that started after ours was made have higher handles.
     const uint32_t floor = id->start_ticks > client_ticks_ ? own_->client() : rm::kClientBase;
     processes_[*id] = {
-        std::make_unique<Process>(*own_, pid, pidfd, floor, options_.now_ns(), looks_), tenant_id};
+        std::make_unique<Process>(*own_, pid, pidfd, floor, options_.now_ns(), looks_, tenant_id),
+        tenant_id};
   }
   save();
   return {};

@@ -30,6 +30,9 @@
 
 namespace qgpu::exec {
 
+// Of a window that follows others.
+constexpr uint64_t kWindowNs = 50'000'000;
+
 struct ExecutorOptions {
   std::string uuid, name, driver;
   std::string run_dir = "/run/qgpu";
@@ -84,7 +87,9 @@ class Executor {
   void noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns);
   void release(const ProcessId &id, Managed &managed);
   void takeRecords(uint64_t now_ns);
+  bool readTrace(uint64_t now_ns);
   void turnTrace(uint64_t now_ns);
+  bool wasStalled(uint64_t now_ns);
   void forgiveStall();
   void infer(uint64_t now_ns);
   void tellAccount();
@@ -92,10 +97,11 @@ class Executor {
   Visitor *visitorOf(const ManagedTsg &tsg);
   bool inOwnWindow(const ManagedTsg &tsg) const;
   bool preempt(ManagedTsg &tsg, uint64_t now_ns);
-  bool readTrace(uint64_t now_ns);
   void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times = 1);
   void noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns);
   bool canBeCut(const Visitor &visitor) const;
+  uint64_t distrustNs(const ManagedTenant &tenant) const;
+  bool isUnsure(const ManagedTsg &tsg, const Visitor &visitor) const;
   void forgivePaced();
   std::optional<uint64_t> nextVisitNs(const ManagedTsg &tsg, ManagedTsg &other);
   void askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, uint64_t now_ns);
@@ -110,6 +116,7 @@ class Executor {
   void fitCycle();
   uint64_t tenureNs() const;
   uint64_t nextNs(uint64_t now_ns);
+  uint64_t waitNs();
   ManagedTsg *byPid(uint32_t pid);
   uint32_t awake() const;
   uint64_t jitter(uint64_t ns);
@@ -140,8 +147,9 @@ class Executor {
   // Of the own window in which the holder is asked: its beginning, when next, how often still.
   uint64_t asked_window_ns_ = 0, ask_window_at_ns_ = 0;
   unsigned asks_left_ = 0;
-  uint64_t turn_ns_ = 0;             // when the last turn began
-  uint64_t charged_ns_ = 0;          // up to when it charged
+  uint64_t turn_ns_ = 0;             // of the own clock, when this turn began
+  uint64_t due_ns_ = 0;              // of the own clock, when the next is due; 0: none yet
+  uint64_t charged_ns_ = 0;          // up to when the last turn charged
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
   uint64_t asks_from_ns_ = 0;        // nobody is asked before that
   std::minstd_rand random_;

@@ -31,11 +31,16 @@ constexpr unsigned kProbesInDoubt = 8;
 // Of one that ended early: so long after that at least, at most; and so often.
 constexpr uint64_t kProbeEarlyNs = 300'000, kProbeLateNs = 1'500'000;
 constexpr uint64_t kProbeUnsureNs = 20 * kMs, kProbeSureNs = 1000 * kMs;
-// Of one that was given windows and left them empty: the longer, the more often that was so.
+// Of one that was given windows and left them empty: the longer, the more often that was so. Not
+// for ever.
 constexpr uint64_t kDistrustMinNs = 1000 * kMs, kDistrustMaxNs = 8000 * kMs;
-// After so many it is known well; those are asked no more often than this, all together.
-constexpr unsigned kAsksSure = 8;
+constexpr uint64_t kDistrustEndsNs = 60'000 * kMs;
+// After so many its tenant is known well, in doubt after some more; those are asked no more often
+// than this, all together.
+constexpr unsigned kAsksSure = 8, kAsksInDoubt = 32;
 constexpr uint64_t kAskPauseNs = 250 * kMs;
+// Counting begins anew no more often.
+constexpr uint64_t kAsksAnewNs = 8000 * kMs;
 // Its visit is waited for no longer than this.
 constexpr uint64_t kVisitMaxNs = 8 * kMs;
 // What it does after a long wait is known for so long; who never waits long is held for a while.
@@ -70,14 +75,6 @@ bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
   for (const auto &one : roster_->tsgs())
     if (one->process == tsg.process && !controls_->preempt(one->of, one->tsg)) return false;
   return readTrace(now_ns);
-}
-
-bool Executor::readTrace(uint64_t now_ns) {
-  const uint64_t flush_ns = cardNs();
-  if (!trace_->flush().ok()) return false;
-  takeRecords(now_ns);
-  account_->upTo(flush_ns);
-  return true;
 }
 
 // When in a window of its own it is asked: what had piled up before the window says nothing, so not
@@ -134,15 +131,31 @@ void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned
   const Belief belief = tsg.answers.belief(visitor.belief);
   if (belief == visitor.belief) return;
   visitor.belief = belief;
-  tsg.asks = 0;
+  ManagedTenant &tenant = *tsg.tenant;
+  if (core_.looked_ns >= tenant.asks_anew_ns + kAsksAnewNs) {
+    tenant.asks = 0;
+    tenant.asks_anew_ns = core_.looked_ns;
+  }
   // What its gaps were taken for until now says nothing any more.
   if (belief == Belief::kSyncs) {
-    core_fit_restart(&core_, &tsg.tenant->core);
+    core_fit_restart(&core_, &tenant.core);
   } else {
     tsg.answers.keepFresh();
-    tsg.distrust_ns = std::clamp(2 * tsg.distrust_ns, kDistrustMinNs, kDistrustMaxNs);
-    core_fit_forgive(&core_, &tsg.tenant->core, 0);
+    const uint64_t before_ns = distrustNs(tenant);
+    tenant.distrust_ns = std::clamp(2 * before_ns, kDistrustMinNs, kDistrustMaxNs);
+    tenant.distrusted_ns = core_.looked_ns;
+    core_fit_forgive(&core_, &tenant.core, 0);
   }
+}
+
+uint64_t Executor::distrustNs(const ManagedTenant &tenant) const {
+  return core_.looked_ns < tenant.distrusted_ns + kDistrustEndsNs ? tenant.distrust_ns : 0;
+}
+
+// Not known yet, or in doubt again; not if that goes on for long.
+bool Executor::isUnsure(const ManagedTsg &tsg, const Visitor &visitor) const {
+  const unsigned asks = tsg.tenant->asks;
+  return asks < kAsksSure || (asks < kAsksInDoubt && tsg.answers.inDoubt(visitor.belief));
 }
 
 bool Executor::canBeCut(const Visitor &visitor) const {
@@ -165,10 +178,11 @@ void Executor::forgivePaced() {
 
 // When one that ends its visits early may be asked again.
 uint64_t Executor::askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const {
-  if (!tsg.asked_ns) return 0;
-  if (visitor.belief == Belief::kPaced && tsg.distrust_ns) return tsg.asked_ns + tsg.distrust_ns;
-  const bool sure = tsg.asks >= kAsksSure && !tsg.answers.inDoubt(visitor.belief);
-  return tsg.asked_ns + (sure ? kProbeSureNs : kProbeUnsureNs);
+  const ManagedTenant &tenant = *tsg.tenant;
+  if (!tenant.asked_ns) return 0;
+  if (const uint64_t ns = distrustNs(tenant); ns && visitor.belief == Belief::kPaced)
+    return tenant.asked_ns + ns;
+  return tenant.asked_ns + (isUnsure(tsg, visitor) ? kProbeUnsureNs : kProbeSureNs);
 }
 
 // Takes `other` off, so that it comes on if it has work, and waits for the end of that visit. How
@@ -234,12 +248,16 @@ void Executor::probeEarly(uint64_t now_ns) {
       continue;
     }
     // Whoever waits longest for it.
-    if (!next || tsg->asked_ns < next->asked_ns) next = tsg.get();
+    const auto waits = [](const ManagedTsg &t) {
+      return std::pair(t.tenant->asked_ns, t.asked_ns);
+    };
+    if (!next || waits(*tsg) < waits(*next)) next = tsg.get();
   }
   if (!next) return;
-  next->asked_ns = now_ns;
-  asks_from_ns_ = now_ns + (next->asks < kAsksSure ? kProbeUnsureNs : kAskPauseNs);
-  next->asks++;
+  const bool is_unknown = next->tenant->asks < kAsksSure;
+  asks_from_ns_ = now_ns + (is_unknown ? kProbeUnsureNs : kAskPauseNs);
+  next->asked_ns = next->tenant->asked_ns = now_ns;
+  next->tenant->asks++;
   askEarly(*next, *visitorOf(*next), *holder, now_ns);
 }
 
@@ -251,7 +269,8 @@ ManagedTsg *Executor::dueAtItsWindow(uint64_t now_ns) {
     const Visitor *visitor = visitorOf(*tsg);
     if (!tsg->gated || !visitor || !inOwnWindow(*tsg) || holder->tenant == tsg->tenant) continue;
     if (!tsg->tenant->core.misfit || !visitor->long_visit_at_ns) continue;
-    if (visitor->belief != Belief::kSyncs || now_ns < tsg->asked_ns + kProbeSureNs) continue;
+    if (visitor->belief != Belief::kSyncs || now_ns < tsg->tenant->asked_ns + kProbeSureNs)
+      continue;
     return tsg.get();
   }
   return nullptr;
@@ -261,7 +280,7 @@ ManagedTsg *Executor::dueAtItsWindow(uint64_t now_ns) {
 void Executor::askAtItsWindow(ManagedTsg &tsg) {
   Visitor &visitor = *visitorOf(tsg);
   ManagedTsg *holder = byPid(account_->holder());
-  tsg.asked_ns = cardNs();
+  tsg.asked_ns = tsg.tenant->asked_ns = cardNs();
   if (!holder || holder == &tsg) return;
   const auto long_ns = nextVisitNs(tsg, *holder);
   if (!long_ns || !*long_ns) return;

@@ -14,11 +14,9 @@ namespace {
 constexpr const char *kMpsName = "nvidia-cuda-mps";
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs = 20'000;
-// Of a window that follows others.
-constexpr uint64_t kWindowNs = 50 * kMs;
 // Of who is beside an online tenant, and for how long the others' windows together may stop it.
 constexpr uint64_t kTenureMinNs = 50 * kMs, kTenureMaxNs = 120 * kMs, kStoppedNs = 350 * kMs;
-// Nothing was enforced for so long: a control hung.
+// One control took so long, or this process did not run for so long: nobody could enforce anything.
 constexpr uint64_t kStallNs = 1000 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
@@ -167,15 +165,22 @@ void Executor::takeRecords(uint64_t now_ns) {
   account_->take(records_);
 }
 
+// Everything up to this instant. A flush that failed leaves records for later: nothing is known of
+// now then.
+bool Executor::readTrace(uint64_t now_ns) {
+  const uint64_t flush_ns = cardNs();
+  const RmOutcome out = trace_->flush();
+  takeRecords(now_ns);
+  if (out.ok()) account_->upTo(flush_ns);
+  return out.ok();
+}
+
 void Executor::turnTrace(uint64_t now_ns) {
   if (!trace_) {
     infer(now_ns);
     return;
   }
-  const RmOutcome out = trace_->flush();
-  takeRecords(now_ns);
-  // A flush that failed leaves records for later: nothing is known of now.
-  if (out.ok()) account_->upTo(now_ns);
+  readTrace(now_ns);
   if (trace_->lost() != lost_) {
     report(EventKind::kTraceLost, kNoTenant, 0, "records of the context-switch trace were lost",
            trace_->lost() - lost_);
@@ -183,15 +188,21 @@ void Executor::turnTrace(uint64_t now_ns) {
   }
 }
 
-// What ran while a control hung is accounted; but nobody could do anything about it, and who was to
-// pay for it would stand still for seconds.
+// A control hung, or the machine was stopped. A turn that is long because there is much to do is no
+// such thing: who makes it long would never owe anything.
+bool Executor::wasStalled(uint64_t now_ns) {
+  const bool hung = own_->io().takeSlowestNs() >= kStallNs;
+  return hung || (due_ns_ && now_ns > due_ns_ + kStallNs);
+}
+
+// What ran while nobody could do anything about it is accounted; but who was to pay for it would
+// stand still for seconds.
 void Executor::forgiveStall() {
-  const uint64_t now_ns = options_.now_ns();
-  if (turn_ns_ && now_ns > turn_ns_ + kStallNs) {
+  if (wasStalled(turn_ns_)) {
     turnTrace(cardNs());  // all of it: the hanging control may have been the trace's own
     core_forgive(&core_, charged_ns_);
+    account_->forgive();
   }
-  turn_ns_ = options_.now_ns();
   charged_ns_ = core_.looked_ns;
 }
 
@@ -221,6 +232,7 @@ void Executor::tellAccount() {
     // The visit that is on may still have the slice it began with.
     if (slice_ns != visitor->slice_ns) visitor->disturbed_ns = cardNs();
     visitor->slice_ns = slice_ns;
+    visitor->stopped_ns = tsg->gated_ns;
     visitor->disturbed_ns = std::max(visitor->disturbed_ns, tsg->gated_ns);
   }
 }
@@ -282,31 +294,19 @@ uint64_t Executor::tenureNs() const {
 // Whose window begins may be due to be asked how it gaps: then the others go on until that is done.
 void Executor::enforce(uint64_t now_ns) {
   ManagedTsg *asked = dueAtItsWindow(now_ns);
-  enforcer_->apply(now_ns, asked != nullptr);
-  tellAccount();
-  if (!asked) return;
-  askAtItsWindow(*asked);
-  enforcer_->apply(std::max<uint64_t>(cardNs(), core_.looked_ns));
+  enforcer_->letRun(now_ns);
+  if (asked) {
+    tellAccount();
+    askAtItsWindow(*asked);
+    now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
+  }
+  enforcer_->stopOthers(now_ns);
   tellAccount();
 }
 
-uint64_t Executor::turn() {
-  turnProcesses(options_.now_ns());
-  turnTrace(cardNs());
-  forgiveStall();
-  if (trace_) progress_->check(*roster_, core_.looked_ns);
-  if (trace_ && roster_->enforcing()) {
-    probeHolder(cardNs());
-    probeEarly(cardNs());
-  }
-  uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
-  fitCycle();
-  forgivePaced();
-  core_pick(&core_, now_ns);
-  enforce(now_ns);
-  turnReadBack(now_ns);
-
-  now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
+// Until something is due.
+uint64_t Executor::waitNs() {
+  const uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
   const uint64_t next = nextNs(now_ns);
   uint64_t wait = next > now_ns ? next - now_ns : 0;
   const bool close =
@@ -322,7 +322,29 @@ uint64_t Executor::turn() {
     const uint64_t step = managed.process->nextStepNs();
     wait = std::min(wait, step > mono_ns ? step - mono_ns : 0);
   }
-  return std::max(wait, kTurnMinNs);
+  return wait;
+}
+
+uint64_t Executor::turn() {
+  turn_ns_ = options_.now_ns();
+  turnProcesses(turn_ns_);
+  turnTrace(cardNs());
+  forgiveStall();
+  if (trace_) progress_->check(*roster_, core_.looked_ns);
+  if (trace_ && roster_->enforcing()) {
+    probeHolder(cardNs());
+    probeEarly(cardNs());
+  }
+  const uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
+  fitCycle();
+  forgivePaced();
+  core_pick(&core_, now_ns);
+  enforce(now_ns);
+  turnReadBack(now_ns);
+
+  const uint64_t wait_ns = std::max(waitNs(), kTurnMinNs);
+  due_ns_ = options_.now_ns() + wait_ns;
+  return wait_ns;
 }
 
 }  // namespace qgpu::exec

@@ -26,6 +26,13 @@ struct ManagedTenant {
   core_tenant core{};
   uint64_t gates = 0, foreign_changes = 0;
   uint64_t past_visits = 0;  // of TSGs that are gone
+  // Askings whether one of its TSGs that ended early has work, whatever becomes of the TSGs: when
+  // the last was; how many since what is thought of one changed, and when that began anew.
+  uint64_t asked_ns = 0;
+  unsigned asks = 0;
+  uint64_t asks_anew_ns = 0;
+  // After windows that one left empty: how often it is asked, and since when.
+  uint64_t distrust_ns = 0, distrusted_ns = 0;
 };
 
 // A graphics/compute TSG under control. Times are the card's.
@@ -41,8 +48,9 @@ struct ManagedTsg {
   uint64_t found_at_ns = 0;  // since when it is managed
   bool set_up = false;       // its own driver has set its slice since
   bool gated = false;
-  uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed
-  uint64_t foreign_ns = 0;               // when somebody else last wrote its slice
+  uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed: the control was issued
+  bool breathes = false;    // let run for a moment, because nobody may be stopped for longer
+  uint64_t foreign_ns = 0;  // when somebody else last wrote its slice
   bool quarantined = false;
   uint64_t refused_until_ns = 0;   // no writing before that
   uint64_t skipped_window_ns = 0;  // the window of the rotation in which it is not due
@@ -51,8 +59,6 @@ struct ManagedTsg {
   unsigned busy_answers = 0;
   Answers answers;
   uint64_t window_asked_ns = 0, asked_ns = 0;
-  unsigned asks = 0;           // since what is thought of it last changed
-  uint64_t distrust_ns = 0;    // after windows that it left empty: how often it is asked
   uint64_t hold_until_ns = 0;  // stopped until then, to see what piles up
   // Of progress.cpp: since it was let run at opened_ns.
   struct Watch {

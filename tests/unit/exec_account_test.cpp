@@ -63,5 +63,24 @@ TEST_F(AccountTest, WhoHasEndedIsForgottenAtOnce) {
   EXPECT_EQ(account->strangerSinceNs(kStranger), 0u);
 }
 
+// Stopped in the middle of a kernel that cannot be cut: its visit ends when the kernel does.
+TEST_F(AccountTest, WhoGoesOnAfterItWasStoppedCannotBeCut) {
+  core_tsg tsg{};
+  account->know(kStranger, &tsg);
+  Visitor &visitor = *account->visitor(kStranger);
+  for (const uint64_t tail_ns : {kMs / 2, 30 * kMs}) {
+    const uint64_t start_ns = now_ns, stop_ns = start_ns + 10 * kMs, end_ns = stop_ns + tail_ns;
+    const Switch began[] = {{true, kStranger, 0, start_ns}};
+    account->take(began);
+    visitor.stopped_ns = visitor.disturbed_ns = stop_ns;
+    const Switch ended[] = {{false, kStranger, 0, end_ns}};
+    account->take(ended);
+    EXPECT_EQ(visitor.overlong_at_ns, tail_ns > kMs ? end_ns : 0);
+    now_ns = end_ns + kMs;
+  }
+  account->forgive();
+  EXPECT_EQ(visitor.overlong_at_ns, 0u);
+}
+
 }  // namespace
 }  // namespace qgpu::exec

@@ -202,6 +202,31 @@ TEST(ExecutorFaults, WhatRanWhileAControlHungIsNobodysDebt) {
     }
 }
 
+// A turn that is long because there is much to do is no stall: what runs meanwhile is owed.
+TEST(ExecutorFaults, ATurnThatIsLongByItsOwnWorkIsNobodysRelease) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued());
+  bed.add(2, {});
+  bed.run(2 * kSecond);
+  const uint64_t before = bed.tsg(a).run_ns, from_ns = bed.io.nowNs();
+  for (int i = 0; i < 15; i++) {
+    // Read back once a second, of each.
+    bed.io.slow_ns[rm::kCtrlTsgGetTimeslice] = 600 * kMilli;
+    for (const uint64_t calls = bed.io.calls[rm::kCtrlTsgGetTimeslice];
+         bed.io.calls[rm::kCtrlTsgGetTimeslice] < calls + 2;)
+      bed.run(1 * kMilli);
+    bed.io.slow_ns.clear();
+    bed.run(3 * kSecond);
+  }
+  // Where it happens to run in such a turn it gets 1.2 s of it, and pays with what follows; what it
+  // loses where it happens to be stopped then nobody owes it.
+  const auto ns = static_cast<double>(bed.io.nowNs() - from_ns);
+  EXPECT_LE(static_cast<double>(bed.tsg(a).run_ns - before) / ns, 0.28);
+}
+
 // An enable that the host does not notice, and what it takes to bring the tenant back.
 TEST(ExecutorFaults, WhoDoesNotGoOnAfterAGateIsHelpedInOrderAndThatIsSaid) {
   QGPU_TRACE_SEED();
