@@ -115,6 +115,7 @@ class Executor {
   void turnReadBack(uint64_t now_ns);
   void fitCycle();
   uint64_t tenureNs() const;
+  uint64_t busyTurnNs() const;
   uint64_t nextNs(uint64_t now_ns);
   uint64_t waitNs();
   ManagedTsg *byPid(uint32_t pid);

@@ -13,7 +13,9 @@ namespace {
 // nvidia-cuda-mps-server, as long as the kernel keeps names.
 constexpr const char *kMpsName = "nvidia-cuda-mps";
 constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnMaxNs = 10 * kMs, kTurnMinNs = 20'000;
+constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnNs = 10 * kMs, kTurnMinNs = 20'000;
+// In the endless rotation, where nothing is due but to see who has work: so many a cycle.
+constexpr uint64_t kCalmTurnNs = 25 * kMs, kTurnsPerCycle = 3;
 // Of who is beside an online tenant, and for how long the others' windows together may stop it.
 constexpr uint64_t kTenureMinNs = 50 * kMs, kTenureMaxNs = 120 * kMs, kStoppedNs = 350 * kMs;
 // One control took so long, or this process did not run for so long: nobody could enforce anything.
@@ -251,11 +253,17 @@ void Executor::turnReadBack(uint64_t now_ns) {
   }
 }
 
-// When the core has something to decide, or the trace is to be read. The core's grid of samples
-// gets the pace at which the trace is read.
+// Between two readings of the trace while several are awake. Each costs the driver 55 us.
+uint64_t Executor::busyTurnNs() const {
+  const bool calm = core_.window.kind == CORE_WINDOW_ROTATION && !core_.window.owner;
+  return calm ? std::clamp<uint64_t>(core_.cycle_ns / kTurnsPerCycle, kBusyTurnNs, kCalmTurnNs)
+              : kBusyTurnNs;
+}
+
+// When the core has something to decide. Its grid of samples is out of the way of the readings.
 uint64_t Executor::nextNs(uint64_t now_ns) {
   const uint64_t sample_ns = core_.params.sample_ns;
-  core_.params.sample_ns = kBusyTurnMaxNs;
+  core_.params.sample_ns = 2 * busyTurnNs();
   const uint64_t next = core_next_ns(&core_, now_ns);
   core_.params.sample_ns = sample_ns;
   return next;
@@ -311,7 +319,7 @@ uint64_t Executor::waitNs() {
   uint64_t wait = next > now_ns ? next - now_ns : 0;
   const bool close =
       awake() >= 2 || core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();
-  wait = std::min(wait, close ? kBusyTurnMaxNs : kTurnMaxNs);
+  wait = std::min(wait, close ? busyTurnNs() : kTurnMaxNs);
   if (ask_at_ns_ > now_ns) wait = std::min(wait, ask_at_ns_ - now_ns);
   if (asks_left_ && ask_window_at_ns_ > now_ns && asked_window_ns_ == core_.window.from_ns)
     wait = std::min(wait, ask_window_at_ns_ - now_ns);

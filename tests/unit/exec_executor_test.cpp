@@ -342,6 +342,32 @@ TEST(Executor, ManyThatEndEarlyAreNotAskedAllTheTime) {
   EXPECT_LE(bed.io.calls[rm::kCtrlTsgPreempt] - before, 60u);
 }
 
+// What sixteen that saturate cost: the trace is read three times a cycle, which is a flush and the
+// place read up to; beside that slices are read back, and corrected now and then.
+TEST(Executor, SixteenThatSaturateCostFewControls) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants;
+  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  for (uint32_t i = 1; i <= 16; i++) bed.add(i, queued());
+  bed.run(20 * kSecond);
+  const auto before = bed.io.calls;
+  constexpr uint64_t kSeconds = 10;
+  bed.run(kSeconds * kSecond);
+  uint64_t reads = 0, others = 0;
+  for (const auto &[control, calls] : bed.io.calls) {
+    const auto it = before.find(control);
+    const uint64_t fresh = calls - (it == before.end() ? 0 : it->second);
+    const bool is_trace =
+        control == rm::kCtrlEventBufferFlush || control == rm::kCtrlEventBufferUpdateGet;
+    (is_trace ? reads : others) += fresh;
+  }
+  EXPECT_LE(reads, 2 * 80 * kSeconds);
+  EXPECT_LE(others, 25 * kSeconds);
+}
+
 // What is known of a tenant does not go with its processes.
 TEST(Executor, ManyShortProcessesOfATenantAreNotAskedForEver) {
   QGPU_TRACE_SEED();

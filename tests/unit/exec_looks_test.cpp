@@ -143,7 +143,7 @@ TEST(Looks, AnOddLayoutOfOneTenantLeadsNobodyElseAstray) {
     bed.add(0x300 + 0x20 * i, 0x304 + 0x20 * i, 8, 66);
     bed.turns(2 * kFullTurns);
     Process &known = bed.add(0x15, 0x1c, 8, 1), &fresh = bed.add(0x15, 0x1c, 8, 100 + i);
-    bed.turns(4);
+    bed.turns(8);
     EXPECT_EQ(known.state(), Process::State::kControlled) << i;
     EXPECT_EQ(fresh.state(), Process::State::kControlled) << i;
     bed.turns(2 * kFullTurns);
