@@ -10,7 +10,7 @@
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace list_changes_test {
 
 uint64_t seedOfRun() {
   const char *given = std::getenv("QGPU_SEED");
@@ -93,5 +93,5 @@ TEST(ListChangesAtEqualDistance, DoNotFeedTheFirstEntry) {
   }
 }
 
-}  // namespace
+}  // namespace list_changes_test
 }  // namespace qgpu::scenario

@@ -8,7 +8,7 @@
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace misfit_test {
 
 double partOf(const Record &record, const WorldTenant &tenant, uint64_t begin, uint64_t end) {
   return static_cast<double>(record.run(tenant.index, begin, end)) /
@@ -205,5 +205,5 @@ TEST(Misfit, NobodyIsWhoFits) {
   for (size_t i = 0; i < world.tenantCount(); i++) EXPECT_FALSE(world.tenant(i).core.misfit) << i;
 }
 
-}  // namespace
+}  // namespace misfit_test
 }  // namespace qgpu::scenario

@@ -10,7 +10,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_bounds_test {
 
 constexpr uint64_t kRunNs = 12 * kSecond;
 // Two looks are this far apart at most.
@@ -344,5 +344,5 @@ TEST_P(RandomWakes, AreKept) {
 INSTANTIATE_TEST_SUITE_P(Promises, RandomWakes, ::testing::Range(0, 40));
 INSTANTIATE_TEST_SUITE_P(Promises, RandomBounds, ::testing::Range(0, 40));
 
-}  // namespace
+}  // namespace promises_bounds_test
 }  // namespace qgpu::scenario

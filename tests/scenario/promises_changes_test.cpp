@@ -5,7 +5,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_changes_test {
 
 void set(World &world, WorldTenant &tenant, const std::function<void(core_settings &)> &change) {
   core_settings settings = tenant.core.asked;
@@ -314,5 +314,5 @@ TEST(ChangePromise, Row20_Row23_RefusalsNameTheSettingAndTheTenant) {
   EXPECT_EQ(refusal.sum_ppm, 1'100'000u);
 }
 
-}  // namespace
+}  // namespace promises_changes_test
 }  // namespace qgpu::scenario

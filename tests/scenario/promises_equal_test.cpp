@@ -4,7 +4,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_equal_test {
 
 class AllEqual : public ::testing::TestWithParam<unsigned> {};
 
@@ -33,5 +33,5 @@ TEST_P(AllEqual, WithinATenthOfAPointOverTenSeconds) {
 
 INSTANTIATE_TEST_SUITE_P(Promises, AllEqual, ::testing::Values(2u, 4u, 8u, 16u));
 
-}  // namespace
+}  // namespace promises_equal_test
 }  // namespace qgpu::scenario

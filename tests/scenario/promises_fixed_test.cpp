@@ -5,7 +5,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_fixed_test {
 
 enum Company { kAlone, kQueued, kSync, kBursts, kPacked };
 
@@ -205,5 +205,5 @@ TEST(FixedShare, WakingWithACrumbOfABudgetRunsNoMore) {
   }
 }
 
-}  // namespace
+}  // namespace promises_fixed_test
 }  // namespace qgpu::scenario

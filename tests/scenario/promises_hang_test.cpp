@@ -5,7 +5,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_hang_test {
 
 constexpr uint64_t kHangNs = 200 * kMilli;
 
@@ -52,5 +52,5 @@ TEST(HangPromise, WorkThatYieldsOrTroublesNobodyIsNoHang) {
   EXPECT_EQ(b.core.hangs, 0u);
 }
 
-}  // namespace
+}  // namespace promises_hang_test
 }  // namespace qgpu::scenario

@@ -5,7 +5,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_joiners_test {
 
 struct Row {
   const char *name;
@@ -122,5 +122,5 @@ TEST(JoinerPromise, ANewcomerHasItsShareFromNowOn) {
   }
 }
 
-}  // namespace
+}  // namespace promises_joiners_test
 }  // namespace qgpu::scenario

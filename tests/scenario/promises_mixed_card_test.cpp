@@ -5,7 +5,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_mixed_card_test {
 
 enum OnlineWork { kAsksSixPercent, kSyncs, kSaturates, kSleeps };
 
@@ -112,5 +112,5 @@ TEST(MixedCardPromise, TwoSmallOnesLoseLittleWhileTheBigOneSleeps) {
   EXPECT_NEAR(verdict.percent(1), 50, 0.2);
 }
 
-}  // namespace
+}  // namespace promises_mixed_card_test
 }  // namespace qgpu::scenario

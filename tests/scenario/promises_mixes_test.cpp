@@ -6,7 +6,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_mixes_test {
 
 constexpr int kMixes = 40;
 
@@ -30,5 +30,5 @@ TEST_P(RandomMix, DISABLED_KeepsEveryShareWithFixedOnes) { check({}); }
 
 INSTANTIATE_TEST_SUITE_P(Promises, RandomMix, ::testing::Range(0, kMixes));
 
-}  // namespace
+}  // namespace promises_mixes_test
 }  // namespace qgpu::scenario

@@ -8,7 +8,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_online_test {
 
 // wake_within of class online by default is max(0.5 ms, 200 us + 2*s); the slice of the one other
 // in its window is what of it is left for it.
@@ -362,5 +362,5 @@ TEST(OnlinePromise, Row75_SeveralShareByWeight) {
   EXPECT_NEAR(verdict.percent(c.index), 10, 0.5);
 }
 
-}  // namespace
+}  // namespace promises_online_test
 }  // namespace qgpu::scenario

@@ -7,7 +7,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_saturating_test {
 
 // What the planner may use for tenants of these shares, from its text: C_loss, C_smooth, 19*M*s
 // and the soft aim for wakers.
@@ -206,5 +206,5 @@ INSTANTIATE_TEST_SUITE_P(
                       Delivery{"Row22_64", std::vector<uint32_t>(64, 1), 87}),
     [](const auto &info) { return std::string(info.param.name); });
 
-}  // namespace
+}  // namespace promises_saturating_test
 }  // namespace qgpu::scenario

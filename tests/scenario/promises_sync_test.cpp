@@ -5,7 +5,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_sync_test {
 
 struct Sync {
   uint64_t kernel_ns;
@@ -117,5 +117,5 @@ INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, TenToNinety,
                                            Pair{"Row1_BothSync", true, true}),
                          byName);
 
-}  // namespace
+}  // namespace promises_sync_test
 }  // namespace qgpu::scenario

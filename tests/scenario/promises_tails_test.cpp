@@ -6,7 +6,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_tails_test {
 
 struct Tail {
   uint32_t weight;  // of 100, of the tenant whose work cannot be cut
@@ -43,5 +43,5 @@ INSTANTIATE_TEST_SUITE_P(Promises, TailsBesideCuttable,
                            return std::to_string(info.param.weight) + "Percent";
                          });
 
-}  // namespace
+}  // namespace promises_tails_test
 }  // namespace qgpu::scenario

@@ -8,7 +8,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_turns_test {
 
 struct Party {
   enum Kind { kQueued, kSync, kWaking } kind = kQueued;
@@ -121,5 +121,5 @@ TEST(Turns, ATailOnTheClockCostsNobodyItsSlice) {
   EXPECT_NEAR(100 * ran(large) / (ran(large) + ran(small)), 100 * 14.0 / 17, 0.35);
 }
 
-}  // namespace
+}  // namespace promises_turns_test
 }  // namespace qgpu::scenario

@@ -6,7 +6,7 @@
 #include "scenario/promise.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace promises_waits_test {
 
 Member queued(uint32_t weight) { return {.weight = weight}; }
 Member syncing(uint32_t weight, uint64_t kernel_us, uint64_t gap_us) {
@@ -55,5 +55,5 @@ INSTANTIATE_TEST_SUITE_P(
              syncing(2, 700, 30)}}),
     [](const auto &info) { return std::string(info.param.name); });
 
-}  // namespace
+}  // namespace promises_waits_test
 }  // namespace qgpu::scenario

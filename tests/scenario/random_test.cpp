@@ -10,7 +10,7 @@
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace random_test {
 
 class Storm {
  public:
@@ -151,5 +151,5 @@ TEST_P(RandomStorm, LeavesEverythingInOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomStorm, ::testing::Range(0, 8));
 
-}  // namespace
+}  // namespace random_test
 }  // namespace qgpu::scenario

@@ -8,7 +8,7 @@
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace rotation_test {
 
 constexpr uint64_t kSettle = kSecond;
 
@@ -309,5 +309,5 @@ TEST(Rotation, PolicyChangesBackAndForthUnderLoad) {
   }
 }
 
-}  // namespace
+}  // namespace rotation_test
 }  // namespace qgpu::scenario

@@ -7,7 +7,7 @@
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace trouble_test {
 
 TEST(Removal, OfATsgInItsWindowLetsTheOtherGoOnAtOnce) {
   World world({.policy = CORE_FIXED_SHARE});
@@ -221,5 +221,5 @@ TEST(Stopped, ATurnTouchesNothing) {
   EXPECT_EQ(world.card().totals().submits, submits);
 }
 
-}  // namespace
+}  // namespace trouble_test
 }  // namespace qgpu::scenario

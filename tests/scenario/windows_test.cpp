@@ -7,7 +7,7 @@
 #include "scenario/world.hpp"
 
 namespace qgpu::scenario {
-namespace {
+namespace windows_test {
 
 struct Quotas {
   const char *name;
@@ -211,5 +211,5 @@ TEST(EqualShareIdle, TimeOfASleeperStaysIdleUntilItIsGone) {
   EXPECT_GE(static_cast<double>(world.record().run(a.index, begin, end)) / 4e9, 0.98);
 }
 
-}  // namespace
+}  // namespace windows_test
 }  // namespace qgpu::scenario

@@ -7,7 +7,7 @@
 #include "scenario/verdict.hpp"
 
 namespace qgpu::stress {
-namespace {
+namespace copies_test {
 
 using namespace scenario;
 
@@ -43,5 +43,5 @@ TEST(GraphicsCopies, AreWithinALimit) {
   EXPECT_GT(partOf(world, b, b_ns, from), 0.75);
 }
 
-}  // namespace
+}  // namespace copies_test
 }  // namespace qgpu::stress

@@ -13,7 +13,7 @@
 #include "stress/faulty_bus.hpp"
 
 namespace qgpu::stress {
-namespace {
+namespace faults_test {
 
 using namespace scenario;
 
@@ -256,5 +256,5 @@ INSTANTIATE_TEST_SUITE_P(Each, OneFault,
                                            Row{kAllOnes, {-EIO}}, Row{kLost, {-ENODEV}}),
                          [](const auto &info) { return nameOf(info.param.fault); });
 
-}  // namespace
+}  // namespace faults_test
 }  // namespace qgpu::stress

@@ -15,7 +15,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::stress {
-namespace {
+namespace storm_test {
 
 using namespace scenario;
 
@@ -278,5 +278,5 @@ TEST_P(RandomStorm, LeavesNobodyStoppedAndNothingOpen) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomStorm, ::testing::Range(0, 12));
 
-}  // namespace
+}  // namespace storm_test
 }  // namespace qgpu::stress

@@ -8,7 +8,7 @@
 #include "unit/chip_switches.hpp"
 
 namespace qgpu::stress {
-namespace {
+namespace switches_test {
 
 using namespace scenario;
 
@@ -72,5 +72,5 @@ INSTANTIATE_TEST_SUITE_P(Default, EachReading,
                                             ::testing::Values(false)),
                          fakes::nameOfSwitch);
 
-}  // namespace
+}  // namespace switches_test
 }  // namespace qgpu::stress

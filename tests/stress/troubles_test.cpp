@@ -11,7 +11,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::stress {
-namespace {
+namespace troubles_test {
 
 using namespace scenario;
 using fakes::Trouble;
@@ -195,5 +195,5 @@ TEST_F(Troubled, ACardWithoutPowerIsGone) {
   EXPECT_EQ(errors_, std::set<int>{-ENODEV});
 }
 
-}  // namespace
+}  // namespace troubles_test
 }  // namespace qgpu::stress

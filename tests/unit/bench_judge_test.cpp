@@ -8,7 +8,7 @@
 #include "quantile.hpp"
 
 namespace qgpu::bench {
-namespace {
+namespace bench_judge_test {
 
 using scenario::Record;
 
@@ -189,5 +189,5 @@ TEST(BenchJudge, QuantileOfFewAndNone) {
   EXPECT_EQ(quantile(some, 1), 5);
 }
 
-}  // namespace
+}  // namespace bench_judge_test
 }  // namespace qgpu::bench

@@ -10,7 +10,7 @@
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu {
-namespace {
+namespace cgroup_test {
 
 std::vector<TenantEntry> tenantsOf(const std::string &text) {
   ConfigOutcome outcome = parseConfig(text, "f");
@@ -123,5 +123,5 @@ TEST(Cgroup, WithoutAMountNothingMatches) {
   EXPECT_EQ(tree.idOf("/tmp"), 0u);
 }
 
-}  // namespace
+}  // namespace cgroup_test
 }  // namespace qgpu

@@ -4,7 +4,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace check_test {
 
 const core_params kParams = params();
 
@@ -222,5 +222,5 @@ INSTANTIATE_TEST_SUITE_P(
               8'900'000, CORE_HINDERED_BY_SWITCHES}),
     [](const auto &info) { return "Row" + std::to_string(info.index); });
 
-}  // namespace
+}  // namespace check_test
 }  // namespace qgpu::core_bench

@@ -5,7 +5,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_channel_test {
 
 constexpr uint32_t kEnable = 1u << 0, kNext = 1u << 1, kEnableSet = 1u << 10, kEnableClr = 1u << 11,
                    kForcePbdmaFault = 1u << 20, kForceEngFault = 1u << 21, kPbdmaFaulted = 1u << 22,
@@ -349,5 +349,5 @@ TEST(ChipChannel, IsNotPickedWhileFaulted) {
   EXPECT_EQ(tsg.channel().completed(), 1u);
 }
 
-}  // namespace
+}  // namespace chip_channel_test
 }  // namespace qgpu::fakes

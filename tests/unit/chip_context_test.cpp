@@ -9,7 +9,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_context_test {
 
 constexpr uint64_t kMs = 1000000, kLoads = 50000, kSaves = 50000, kGrSave = 45000;
 
@@ -207,5 +207,5 @@ TEST(ChipContext, IgnoresAnImageWithoutItsMagicAndOneThatIsNotThere) {
   }
 }
 
-}  // namespace
+}  // namespace chip_context_test
 }  // namespace qgpu::fakes

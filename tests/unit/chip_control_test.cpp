@@ -5,7 +5,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_control_test {
 
 constexpr uint64_t kMs = 1000000, kSwitch = 100000, kLoads = 50000, kSaves = 50000;
 constexpr uint32_t kPreempt = 0x2634, kRunlistPreempt = 0x2638, kSchedDisable = 0x2630;
@@ -300,5 +300,5 @@ TEST(ChipNext, DecidesWhereATsgGoesOn) {
   }
 }
 
-}  // namespace
+}  // namespace chip_control_test
 }  // namespace qgpu::fakes

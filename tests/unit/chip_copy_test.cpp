@@ -8,7 +8,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_copy_test {
 
 constexpr uint64_t kMs = 1000000, kSecond = 1000 * kMs, kCeLoad = 5000, kSwitch = 100000;
 constexpr uint32_t kGrce0 = 1, kGrce1 = 2, kFirstCopy = 3, kSecondCopy = 4;
@@ -240,5 +240,5 @@ TEST(ChipTsgSets, AFaultOnOneRunlistIsNotSeenOnTheOthers) {
   EXPECT_EQ(card.runNs(other) - other_ns, card.nowNs() - from);
 }
 
-}  // namespace
+}  // namespace chip_copy_test
 }  // namespace qgpu::fakes

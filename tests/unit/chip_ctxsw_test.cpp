@@ -5,7 +5,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_ctxsw_test {
 
 constexpr uint64_t kMs = 1000000, kSecond = 1000 * kMs, kUnit = 1024;
 constexpr uint32_t kOn = 1u << 31;
@@ -122,5 +122,5 @@ TEST_F(Ctxsw, NeverComesForWorkThatIsCutInTime) {
   EXPECT_FALSE(timedOut());
 }
 
-}  // namespace
+}  // namespace chip_ctxsw_test
 }  // namespace qgpu::fakes

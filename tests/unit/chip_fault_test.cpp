@@ -6,7 +6,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_fault_test {
 
 constexpr uint64_t kMs = 1000000, kLoads = 50000;
 constexpr uint32_t kPreemptPending = 1u << 20, kPbdmaFaulted = 1u << 22, kEngFaulted = 1u << 23;
@@ -318,5 +318,5 @@ TEST_P(TenantErrors, AreSkippedByDefault) {
 INSTANTIATE_TEST_SUITE_P(Each, TenantErrors, ::testing::ValuesIn(kTenantErrors),
                          [](const auto &info) { return info.param.name; });
 
-}  // namespace
+}  // namespace chip_fault_test
 }  // namespace qgpu::fakes

@@ -8,7 +8,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_hostile_test {
 
 constexpr uint64_t kMs = 1000000, kSecond = 1000 * kMs;
 
@@ -191,5 +191,5 @@ TEST(ChipHostile, GarbageEverywhereIsSurvived) {
   }
 }
 
-}  // namespace
+}  // namespace chip_hostile_test
 }  // namespace qgpu::fakes

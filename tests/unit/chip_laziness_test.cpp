@@ -6,7 +6,7 @@
 #include "unit/chip_story.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_laziness_test {
 
 TEST(ChipLaziness, LookingChangesNothing) {
   QGPU_TRACE_SEED();
@@ -77,5 +77,5 @@ TEST(ChipLaziness, NothingHappensOnAnIdleChip) {
   EXPECT_EQ(card.totals().idle_ns + card.totals().run_ns + card.totals().switch_ns, U64_MAX);
 }
 
-}  // namespace
+}  // namespace chip_laziness_test
 }  // namespace qgpu::fakes

@@ -5,7 +5,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_presence_test {
 
 constexpr uint64_t kMs = 1000000;
 constexpr uint32_t kOnes = 0xffffffffu;
@@ -135,5 +135,5 @@ TEST_F(Present, AnAbsentRegisterIsAPriErrorUnlessTheSwitchSaysOtherwise) {
   }
 }
 
-}  // namespace
+}  // namespace chip_presence_test
 }  // namespace qgpu::fakes

@@ -8,7 +8,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_registers_test {
 
 bool isPriError(uint32_t value) { return (value & 0xfff00000u) == 0xbad00000u; }
 
@@ -181,5 +181,5 @@ TEST(ChipRegisters, ShowPfifoInPmcIntrOnlyWhenUnmasked) {
   EXPECT_EQ(card.read32(0x100), 1u << 8);
 }
 
-}  // namespace
+}  // namespace chip_registers_test
 }  // namespace qgpu::fakes

@@ -5,7 +5,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_rotation_test {
 
 constexpr uint64_t kMs = 1000000, kSecond = 1000 * kMs, kSwitch = 100000;
 
@@ -238,5 +238,5 @@ TEST(ChipRotation, ForgetsATsgOnRequest) {
   EXPECT_EQ(card.runNs(a), kMs);
 }
 
-}  // namespace
+}  // namespace chip_rotation_test
 }  // namespace qgpu::fakes

@@ -5,7 +5,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_runlist_test {
 
 constexpr uint64_t kMs = 1000000, kSecond = 1000 * kMs, kSwitch = 100000, kLoads = 50000;
 constexpr uint32_t kPending = 1u << 15, kSchedError = 1u << 8;
@@ -490,5 +490,5 @@ TEST(ChipRunlist, HoldsAsManyTenantsAsThereAreIds) {
   EXPECT_EQ(card.runNs(*tsgs[1999]), tsgs[3]->sliceNs());
 }
 
-}  // namespace
+}  // namespace chip_runlist_test
 }  // namespace qgpu::fakes

@@ -5,7 +5,7 @@
 #include "fakes/sim_card.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_status_test {
 
 constexpr uint64_t kMs = 1000000;
 constexpr uint32_t kInvalid = 0, kValid = 1, kLoad = 5, kSave = 6, kSwitch = 7;
@@ -137,5 +137,5 @@ TEST(ChipStatus, KeepsTheTailOfUncuttableWorkExact) {
   EXPECT_EQ(card.runNs(b), 10 * b.sliceNs());
 }
 
-}  // namespace
+}  // namespace chip_status_test
 }  // namespace qgpu::fakes

@@ -9,7 +9,7 @@
 #include "unit/chip_story.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_switches_test {
 
 constexpr uint64_t kMs = 1000000;
 
@@ -161,5 +161,5 @@ TEST(ChipSwitch, AnIdlePbdmaShowsNothingOrTheLastTsg) {
   }
 }
 
-}  // namespace
+}  // namespace chip_switches_test
 }  // namespace qgpu::fakes

@@ -8,7 +8,7 @@
 #include "unit/chip_driver.hpp"
 
 namespace qgpu::fakes {
-namespace {
+namespace chip_trouble_test {
 
 constexpr uint64_t kMs = 1000000, kSecond = 1000 * kMs;
 constexpr uint32_t kPreemptPending = 1u << 20;
@@ -185,5 +185,5 @@ TEST_F(Troubled, NobodyIsLeftStoppedByTroublesThatComeAndGo) {
   }
 }
 
-}  // namespace
+}  // namespace chip_trouble_test
 }  // namespace qgpu::fakes

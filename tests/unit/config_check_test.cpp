@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace qgpu {
-namespace {
+namespace config_check_test {
 
 std::vector<std::string> mistakesOf(const std::string &text) {
   const ConfigOutcome outcome = parseConfig(text, "f");
@@ -90,5 +90,5 @@ TEST(ConfigCheck, OfManyMistakesTheFirstAreToldOneByOne) {
   EXPECT_EQ(texts.back(), "f: has 4900 more mistakes");
 }
 
-}  // namespace
+}  // namespace config_check_test
 }  // namespace qgpu

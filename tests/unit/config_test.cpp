@@ -10,7 +10,7 @@
 #include "names.hpp"
 
 namespace qgpu {
-namespace {
+namespace config_test {
 
 std::string problemsOf(const std::string &text) {
   std::string all;
@@ -328,5 +328,5 @@ TEST(Config, KeyOfManyPartsIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace qgpu

@@ -18,7 +18,7 @@
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu {
-namespace {
+namespace control_test {
 
 using Json = nlohmann::json;
 
@@ -415,5 +415,5 @@ TEST_F(Control, WithoutDescriptorsItWaitsForSome) {
   EXPECT_EQ(read(fd), "{\"ok\":true}\n");
 }
 
-}  // namespace
+}  // namespace control_test
 }  // namespace qgpu

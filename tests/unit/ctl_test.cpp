@@ -28,7 +28,7 @@
 #include "verbs.hpp"
 
 namespace qgpu::ctl {
-namespace {
+namespace ctl_test {
 
 class Ctl : public ::testing::Test {
  protected:
@@ -517,5 +517,5 @@ TEST(Screen, EventsAreOneLine) {
             "    1.500000  card 0  plan  generation 3");
 }
 
-}  // namespace
+}  // namespace ctl_test
 }  // namespace qgpu::ctl

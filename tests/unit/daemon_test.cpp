@@ -20,7 +20,7 @@
 #include "verbs.hpp"
 
 namespace qgpu {
-namespace {
+namespace daemon_test {
 
 constexpr const char *kTwoToOne =
     "[[card]]\nmatch = \"all\"\n[tenant.a]\nweight = 200\n[tenant.b]\nweight = 100\n";
@@ -647,5 +647,5 @@ TEST_F(Verbs, SurviveRandomRequestsAndTheStateStaysSound) {
   EXPECT_TRUE(daemon->refusals().empty());
 }
 
-}  // namespace
+}  // namespace daemon_test
 }  // namespace qgpu

@@ -7,7 +7,7 @@
 #include "daemon/exec/account.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_account_test {
 
 constexpr uint64_t kMs = 1'000'000, kSecond = 1'000'000'000;
 
@@ -82,5 +82,5 @@ TEST_F(AccountTest, WhoGoesOnAfterItWasStoppedCannotBeCut) {
   EXPECT_EQ(visitor.overlong_at_ns, 0u);
 }
 
-}  // namespace
+}  // namespace exec_account_test
 }  // namespace qgpu::exec

@@ -4,7 +4,7 @@
 #include "daemon/exec/answers.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_answers_test {
 
 Belief after(Answers &answers, Belief before, const char *said) {
   for (; *said; said++) {
@@ -59,5 +59,5 @@ TEST(Answers, DoubtIsWhatMoreOfThemMayChange) {
   EXPECT_FALSE(answers.inDoubt(Belief::kPaced));
 }
 
-}  // namespace
+}  // namespace exec_answers_test
 }  // namespace qgpu::exec

@@ -9,7 +9,7 @@
 #include "unit/exec_bed.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_executor_test {
 
 TEST(Executor, QueuedTenantsGetTheirWeights) {
   QGPU_TRACE_SEED();
@@ -472,5 +472,5 @@ TEST(Executor, NobodyIsStoppedForLongerThanTheDriverWaits) {
   EXPECT_LE(bed.tsg(a).gap_longest_ns, 500 * kMilli);
 }
 
-}  // namespace
+}  // namespace exec_executor_test
 }  // namespace qgpu::exec

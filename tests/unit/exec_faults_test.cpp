@@ -9,7 +9,7 @@
 #include "unit/exec_bed.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_faults_test {
 
 TEST(ExecutorFaults, WhoMayNotBeLookedAtIsToldOfOnceAndShown) {
   QGPU_TRACE_SEED();
@@ -358,5 +358,5 @@ TEST(ExecutorFaults, WhoFreesItsFirstContextStaysUnderControl) {
   EXPECT_GE(got[1], 0.64);
 }
 
-}  // namespace
+}  // namespace exec_faults_test
 }  // namespace qgpu::exec

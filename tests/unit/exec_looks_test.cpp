@@ -14,7 +14,7 @@
 #include "fakes/seed.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_looks_test {
 
 // Several processes that share what is known of where objects are.
 struct LooksBed {
@@ -280,5 +280,5 @@ TEST(Looks, WhoEndsOrClosesTheDriverMeanwhileIsDropped) {
     }
 }
 
-}  // namespace
+}  // namespace exec_looks_test
 }  // namespace qgpu::exec

@@ -11,7 +11,7 @@
 #include "fakes/seed.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_protocol_test {
 
 template <class T>
 std::vector<std::byte> bytesOf(const T &value) {
@@ -196,5 +196,5 @@ TEST(ExecProtocol, RandomBytesNeverDecodeToMoreThanTheyAre) {
   }
 }
 
-}  // namespace
+}  // namespace exec_protocol_test
 }  // namespace qgpu::exec

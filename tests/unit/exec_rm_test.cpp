@@ -17,7 +17,7 @@
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu::exec {
-namespace {
+namespace exec_rm_test {
 
 DriverProfile profileOf(DriverVersion version) {
   return *driverProfile(version, DriverChoice::kExact);
@@ -367,5 +367,5 @@ TEST(Cards, AreReadFromTheDriversFolder) {
   EXPECT_EQ(driverVersion(folder / "none").error().err, ENODEV);
 }
 
-}  // namespace
+}  // namespace exec_rm_test
 }  // namespace qgpu::exec

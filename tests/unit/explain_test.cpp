@@ -13,7 +13,7 @@
 #include "verbs.hpp"
 
 namespace qgpu::ctl {
-namespace {
+namespace explain_test {
 
 using Json = nlohmann::json;
 
@@ -263,5 +263,5 @@ TEST_F(Explain, WithoutADriverSaysThat) {
   EXPECT_EQ(explain("a").error().err, ENODEV);
 }
 
-}  // namespace
+}  // namespace explain_test
 }  // namespace qgpu::ctl

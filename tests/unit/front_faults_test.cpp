@@ -10,7 +10,7 @@ extern "C" {
 #include "sim/front/faults.h"
 }
 
-namespace {
+namespace front_faults_test {
 
 int parse(fault_rules &rules, std::string line) { return fault_rules_parse(&rules, line.data()); }
 
@@ -76,4 +76,4 @@ TEST(FrontFaults, ThereIsRoomForSixteen) {
   EXPECT_EQ(rules.count, 0u);
 }
 
-}  // namespace
+}  // namespace front_faults_test

@@ -12,7 +12,7 @@ extern "C" {
 #include "sim/front/event_ring.h"
 }
 
-namespace {
+namespace front_trace_test {
 
 event_switch switchOf(uint32_t uid, bool on, uint16_t seq = 0) {
   return {.time_ns = 1'000'000'031, .context = 7, .pid = 42, .uid = uid, .seq = seq, .on = on};
@@ -148,4 +148,4 @@ TEST(FrontTrace, TheHeaderSaysWhatTheRingIs) {
   EXPECT_EQ(header.dropped, 3u);
 }
 
-}  // namespace
+}  // namespace front_trace_test

@@ -18,7 +18,7 @@
 #include "socket_file.hpp"
 
 namespace qgpu {
-namespace {
+namespace instance_lock_test {
 
 // A process that holds the lock; with a child of its own that inherits it, if it is told so.
 class Holder {
@@ -146,5 +146,5 @@ TEST(SocketFile, RemovesItsOwnNameAndNoOther) {
   close(second);
 }
 
-}  // namespace
+}  // namespace instance_lock_test
 }  // namespace qgpu

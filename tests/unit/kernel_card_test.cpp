@@ -15,7 +15,7 @@
 #include "snapshot_json.hpp"
 
 namespace qgpu {
-namespace {
+namespace kernel_card_test {
 
 class KernelCardTest : public ::testing::Test {
  protected:
@@ -302,5 +302,5 @@ TEST(EventLine, HoldsWhateverBytesAReasonHas) {
   EXPECT_NE(line.find("(\xef\xbf\xbd\\u001b\\n)"), std::string::npos) << line;
 }
 
-}  // namespace
+}  // namespace kernel_card_test
 }  // namespace qgpu

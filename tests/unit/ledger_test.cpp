@@ -6,7 +6,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace ledger_test {
 
 core_counters counters(Bench &bench, Tenant &tenant) {
   core_counters out;
@@ -393,5 +393,5 @@ TEST(Forgiveness, BudgetsAreThoseOfThePeriodThatIsOn) {
   EXPECT_NEAR(static_cast<double>(owned[1]), 120, 25);
 }
 
-}  // namespace
+}  // namespace ledger_test
 }  // namespace qgpu::core_bench

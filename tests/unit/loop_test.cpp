@@ -14,7 +14,7 @@
 #include <stdexcept>
 
 namespace qgpu {
-namespace {
+namespace loop_test {
 
 class LoopTest : public ::testing::Test {
  protected:
@@ -68,5 +68,5 @@ TEST_F(LoopTest, WorkThatFailsIsToldAndEndsNothing) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace loop_test
 }  // namespace qgpu

@@ -6,7 +6,7 @@
 #include "clock.hpp"
 
 namespace qgpu {
-namespace {
+namespace metrics_test {
 
 Sample sampleOf(uint32_t tenant, uint64_t time_ns, uint64_t run_ns, uint64_t since_ns = 1) {
   Sample sample;
@@ -59,5 +59,5 @@ TEST(Metrics, TooShortAnIntervalIsNotANewOne) {
   EXPECT_EQ(metrics.tenant(0, 2)->use_ppm, 500'000u);
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace qgpu

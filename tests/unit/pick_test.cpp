@@ -8,7 +8,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace pick_test {
 
 // An engine that obeys at once but for the time of a switch, and runs whatever is admitted first.
 class Engine {
@@ -237,11 +237,14 @@ TEST(WindowsProperty, PickTheSameAsALinearSearch) {
           ASSERT_EQ(at->heap, heap->id);
           ASSERT_TRUE(core_tenant_busy(at));
           ASSERT_TRUE(seen.insert(at).second);
-          if (i) ASSERT_LE(heap->at[(i - 1) / 2]->deadline_ns, at->deadline_ns);
+          if (i) {
+            ASSERT_LE(heap->at[(i - 1) / 2]->deadline_ns, at->deadline_ns);
+          }
         }
       for (auto &tenant : bench.tenants)
-        if (core_tenant_busy(&tenant->core) && bench.core.window.owner != &tenant->core)
+        if (core_tenant_busy(&tenant->core) && bench.core.window.owner != &tenant->core) {
           ASSERT_TRUE(seen.count(&tenant->core));
+        }
       ASSERT_GT(core_next_ns(&bench.core, bench.now), bench.now);
     }
   }
@@ -448,5 +451,5 @@ TEST(Misfits, AloneOrAsleepHaveNoWindows) {
   EXPECT_TRUE(core_admits(&bench.core, a.tsgs[0].get()));
 }
 
-}  // namespace
+}  // namespace pick_test
 }  // namespace qgpu::core_bench

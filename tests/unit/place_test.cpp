@@ -7,7 +7,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace place_test {
 
 constexpr uint64_t kHold = 250 * kMicro;
 
@@ -145,5 +145,5 @@ TEST(Gaps, OfAServerAreAtMostAsLongAsItsRun) {
   EXPECT_LE(bench.now - from, 2 * budget + kMilli);
 }
 
-}  // namespace
+}  // namespace place_test
 }  // namespace qgpu::core_bench

@@ -6,7 +6,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace plan_test {
 
 struct Cycle {
   const char *name;
@@ -191,5 +191,5 @@ TEST(Plan, IsDueOnlyAfterAWhile) {
   (void)a;
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace qgpu::core_bench

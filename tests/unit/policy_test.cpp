@@ -9,7 +9,7 @@
 #include "promise.hpp"
 
 namespace qgpu {
-namespace {
+namespace policy_test {
 
 constexpr uint64_t kSwitchNs = 100'000;
 
@@ -419,5 +419,5 @@ TEST(Policy, PercentTextHasOneDecimal) {
   EXPECT_EQ(percentText(0), "0.0 %");
 }
 
-}  // namespace
+}  // namespace policy_test
 }  // namespace qgpu

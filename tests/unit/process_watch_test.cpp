@@ -11,7 +11,7 @@
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu {
-namespace {
+namespace process_watch_test {
 
 class ProcessWatchTest : public ::testing::Test {
  protected:
@@ -153,5 +153,5 @@ TEST_F(ProcessWatchTest, NonsenseInTheListingIsNotRead) {
   EXPECT_TRUE(look().empty());
 }
 
-}  // namespace
+}  // namespace process_watch_test
 }  // namespace qgpu

@@ -11,7 +11,7 @@
 #include "fakes/seed.hpp"
 
 namespace qgpu {
-namespace {
+namespace promise_test {
 
 constexpr uint64_t kSwitchNs = 100'000;
 
@@ -185,5 +185,5 @@ TEST(Promise, OfAWaitThatWasAskedForIsNoLongerThanThat) {
   }
 }
 
-}  // namespace
+}  // namespace promise_test
 }  // namespace qgpu

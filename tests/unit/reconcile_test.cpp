@@ -9,7 +9,7 @@
 #include "fakes/seed.hpp"
 
 namespace qgpu {
-namespace {
+namespace reconcile_test {
 
 class Reconcile : public ::testing::Test {
  protected:
@@ -256,5 +256,5 @@ TEST_F(Reconcile, ConvergesFromAnyStateToAnyOtherUnderFaults) {
   }
 }
 
-}  // namespace
+}  // namespace reconcile_test
 }  // namespace qgpu

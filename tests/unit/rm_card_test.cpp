@@ -17,7 +17,7 @@
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu {
-namespace {
+namespace rm_card_test {
 
 constexpr const char *kUuid = "GPU-11111111-2222-3333-4444-555555555555";
 constexpr const char *kOther = "GPU-99999999-2222-3333-4444-555555555555";
@@ -495,5 +495,5 @@ TEST_F(RmCardTest, ACardThatTheModuleEnforcesIsLeftAlone) {
   EXPECT_TRUE(set.apply(twoToOne()).ok());
 }
 
-}  // namespace
+}  // namespace rm_card_test
 }  // namespace qgpu

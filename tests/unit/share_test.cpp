@@ -6,7 +6,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace share_test {
 
 core_claim claim(u32 weight, u32 guarantee = 0, u32 ceiling = CORE_PPM,
                  core_class class_ = CORE_NORMAL) {
@@ -157,5 +157,5 @@ TEST(Share, ScalesGuaranteesThatAreTooMuch) {
   EXPECT_EQ(sum(split({claim(1, 999'999), claim(1, 333'333), claim(1, 1), claim(9)})), CORE_PPM);
 }
 
-}  // namespace
+}  // namespace share_test
 }  // namespace qgpu::core_bench

@@ -11,7 +11,7 @@
 #include "fakes/temp_folder.hpp"
 
 namespace qgpu {
-namespace {
+namespace state_test {
 
 State sampleState() {
   State state;
@@ -152,5 +152,5 @@ TEST(State, NestedDeeplyIsRefused) {
   }
 }
 
-}  // namespace
+}  // namespace state_test
 }  // namespace qgpu

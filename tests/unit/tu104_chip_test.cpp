@@ -11,7 +11,7 @@ extern "C" {
 #include "hw/hw_ops.h"
 }
 
-namespace {
+namespace tu104_chip_test {
 
 using qgpu::fakes::Ran;
 using qgpu::fakes::SimCard;
@@ -271,4 +271,4 @@ TEST_F(Tu104OnChip, ALostCardIsLostToEveryOperation) {
   EXPECT_EQ(put({{&a, kMs}}), 0);
 }
 
-}  // namespace
+}  // namespace tu104_chip_test

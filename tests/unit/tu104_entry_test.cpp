@@ -11,7 +11,7 @@ extern "C" {
 #include "hw/tu104/tu104.h"
 }
 
-namespace {
+namespace tu104_entry_test {
 
 constexpr u64 kMaxNs = 1024ull * 255 << 15;
 
@@ -174,4 +174,4 @@ TEST_F(Tu104Image, RefusesWhatTheChipWouldTakeForAMalformedList) {
   for (const hw_image_tsg &row : rows) EXPECT_EQ(write({row}), -EINVAL) << &row - rows;
 }
 
-}  // namespace
+}  // namespace tu104_entry_test

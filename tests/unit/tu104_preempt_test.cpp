@@ -3,7 +3,7 @@
 // registers.
 #include "unit/tu104_card.hpp"
 
-namespace {
+namespace tu104_preempt_test {
 
 using qgpu::fakes::Access;
 using qgpu::fakes::kGraphics;
@@ -145,4 +145,4 @@ TEST_F(Tu104Preempt, TellsALostCardFromARefusedRegister) {
   EXPECT_EQ(preempt(), -ENODEV);
 }
 
-}  // namespace
+}  // namespace tu104_preempt_test

@@ -4,7 +4,7 @@
 
 #include "unit/tu104_card.hpp"
 
-namespace {
+namespace tu104_probe_test {
 
 using qgpu::fakes::kBoot0;
 using Tu104Probe = qgpu::fakes::Tu104Card;
@@ -104,4 +104,4 @@ TEST_F(Tu104Probe, TellsALostCardFromARefusedRegister) {
   EXPECT_EQ(tu104_ops.probe(&hw), -ENODEV);
 }
 
-}  // namespace
+}  // namespace tu104_probe_test

@@ -3,7 +3,7 @@
 // answers.
 #include "unit/tu104_card.hpp"
 
-namespace {
+namespace tu104_runlist_test {
 
 using qgpu::fakes::Access;
 
@@ -182,4 +182,4 @@ TEST_F(Tu104SlotCheck, RefusalAndAbsenceAreNoSubmit) {
   EXPECT_EQ(check(), -ENODEV);
 }
 
-}  // namespace
+}  // namespace tu104_runlist_test

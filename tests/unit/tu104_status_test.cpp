@@ -2,7 +2,7 @@
 // Looking: who is on the engine, what a channel is doing, what time it is.
 #include "unit/tu104_card.hpp"
 
-namespace {
+namespace tu104_status_test {
 
 using qgpu::fakes::kGraphics;
 
@@ -184,4 +184,4 @@ TEST_F(Tu104Status, TimeMayLookLikeAnErrorInItsLowWord) {
   EXPECT_EQ(tu104_ops.time_ns(&hw, &time_ns), -ENODEV);
 }
 
-}  // namespace
+}  // namespace tu104_status_test

@@ -10,7 +10,7 @@ extern "C" {
 }
 
 namespace qgpu::fakes {
-namespace {
+namespace tu104_trouble_test {
 
 constexpr u32 kGraphics = 0;
 constexpr u64 kMs = 1'000'000, kSubmitNs = 201 * kMs;
@@ -181,5 +181,5 @@ TEST_F(Tu104InTrouble, TheSecondPbdmaAndTheGraphicsCopyEnginesArePreemptedToo) {
   EXPECT_EQ(card.runNs(c), c_ns);
 }
 
-}  // namespace
+}  // namespace tu104_trouble_test
 }  // namespace qgpu::fakes

@@ -6,7 +6,7 @@
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
-namespace {
+namespace wait_test {
 
 uint64_t longestWait(Bench &bench, Tenant &tenant) {
   core_counters out;
@@ -159,5 +159,5 @@ TEST(LongestWaitProperty, NeverGoesBackAndIsNoLongerThanTheTime) {
   }
 }
 
-}  // namespace
+}  // namespace wait_test
 }  // namespace qgpu::core_bench
