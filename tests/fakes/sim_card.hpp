@@ -76,8 +76,8 @@ class SimCard {
                                .va_read = vaRead,
                                .va_write = vaWrite,
                                .ran = ran,
-                               .protocol_error = protocolError,
-                               .switched = nullptr};
+                               .switched = nullptr,
+                               .protocol_error = protocolError};
     spaces_.resize(SimMemory::kBytes >> 12);
     chip_ = chip_create(&options_.config, &ops, this);
     if (!chip_) throw std::bad_alloc();
