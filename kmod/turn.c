@@ -109,6 +109,8 @@ void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg)
 		turn->by_id[tsg->tsg_id] = NULL;
 	if (turn->unserved == tsg)
 		turn->unserved = NULL;
+	if (turn->resume.tsg == &tsg->core)
+		turn->resume.tsg = NULL;
 	turn->tsg_count--;
 	for (i = tsg->position; i < turn->tsg_count; i++) {
 		turn->tsgs[i] = turn->tsgs[i + 1];
@@ -279,6 +281,7 @@ void turn_stop(struct turn *turn)
 	u32 i;
 
 	turn->started = false;
+	turn->resume.tsg = NULL;
 	turn->owned = false;
 	turn->unsure = false;
 	turn->unserved = NULL;

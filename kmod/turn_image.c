@@ -121,6 +121,8 @@ static void continue_rotation(const struct turn *turn, u64 now_ns, struct start 
 	u64 slice_ns, used_ns;
 
 	core_cut(&turn->core, now_ns, &cut);
+	if (turn->resume.tsg && turn->core.window.kind == CORE_WINDOW_ROTATION)
+		cut = turn->resume;
 	if (!cut.tsg)
 		return;
 	tsg = container_of(cut.tsg, struct turn_tsg, core);
@@ -340,5 +342,6 @@ int turn_image_put(struct turn *turn)
 	if (err)
 		return err;
 	remember(turn, &draft);
+	turn->resume.tsg = NULL;
 	return 0;
 }

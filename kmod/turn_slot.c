@@ -7,8 +7,9 @@
  */
 #include "turn_state.h"
 
-/* Between two looks at the slot while nothing is to be submitted. */
-#define CHECK_NS 2000000ull
+/* Least time between two looks at the slot while nothing is to be submitted: a foreign list is in
+ * force for as long, and costs whoever it cuts the rest of its slice. */
+#define CHECK_NS 400000ull
 /* Idle beside waiting channels in so many looks in a row, and for so long: it does not hear. */
 #define UNSERVED_LOOKS 4u
 #define UNSERVED_NS 2000000ull
@@ -55,7 +56,12 @@ int turn_slot_check(struct turn *turn)
 
 int turn_slot_watch(struct turn *turn, u64 now_ns)
 {
-	return now_ns < turn->slot_checked_ns + CHECK_NS ? 0 : turn_slot_check(turn);
+	int err = now_ns < turn->slot_checked_ns + CHECK_NS ? 0 : turn_slot_check(turn);
+
+	/* What runs by the other's list says nothing about where ours was cut. */
+	if (err == -ESTALE && !turn->lost && turn->core.window.kind == CORE_WINDOW_ROTATION)
+		core_cut(&turn->core, now_ns, &turn->resume);
+	return err;
 }
 
 void turn_unserved_engine(struct turn *turn, const struct hw_status *status)

@@ -29,6 +29,7 @@
  *            @unserved_from_ns; NULL
  * @again_ns, @again_gap_ns: from when on the image may be submitted again for that, and how long
  *                           after the last time that is
+ * @resume: where the rotation was cut when somebody else submitted; .tsg NULL = it was not
  * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
  * @on_after_ns: learned: from a submit's return to the owner on the engine; [1] = when somebody
@@ -50,6 +51,7 @@ struct turn {
 	u32 unsure_entries;
 	bool crowded;
 	u64 taken_ns;
+	struct core_phase resume;
 	bool engine_idle;
 	const struct turn_tsg *unserved;
 	u32 unserved_looks;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Random operations on a scheduler whose chip has faults.
 qgpu_add_test(stress_test
-  SOURCES tests/stress/copies_test.cpp
+  SOURCES tests/stress/adversary_test.cpp
+          tests/stress/copies_test.cpp
           tests/stress/faults_test.cpp
           tests/stress/storm_test.cpp
           tests/stress/switches_test.cpp

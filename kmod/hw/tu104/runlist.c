@@ -7,6 +7,8 @@
 #include "hw/tu104/tu104.h"
 
 #define FETCH_DEADLINE_NS 100000000ULL
+/* Longer than a fetch takes: what is pending then may be pending for good. */
+#define FETCH_LONG_NS 2000000ULL
 #define POLL_FIRST_NS 2000ULL
 #define POLL_MOST_NS 200000ULL
 
@@ -25,11 +27,11 @@ static bool is_malformed(struct hw *hw)
 	       !(status & TU104_SCHED_STATUS_RUNLIST_FETCH);
 }
 
-static int wait_not_pending(struct hw *hw, u32 runlist, int late, bool *was_pending)
+/* -EILSEQ: what is pending makes no sense and will not be fetched. */
+static int wait_not_pending(struct hw *hw, u32 runlist, bool *was_pending)
 {
-	u64 deadline_ns = hw_now_ns(&hw->io) + FETCH_DEADLINE_NS;
+	u64 start_ns = hw_now_ns(&hw->io), now_ns = start_ns;
 	u64 step_ns = POLL_FIRST_NS;
-	bool expired = false;
 	u32 info;
 	int err;
 
@@ -45,11 +47,13 @@ static int wait_not_pending(struct hw *hw, u32 runlist, int late, bool *was_pend
 		if (!(info & TU104_RUNLIST_SUBMIT_INFO_PENDING))
 			return 0;
 		*was_pending = true;
-		if (expired)
-			return late;
+		if (now_ns >= start_ns + FETCH_LONG_NS && is_malformed(hw))
+			return -EILSEQ;
+		if (now_ns >= start_ns + FETCH_DEADLINE_NS)
+			return -ETIMEDOUT;
 		hw_wait_ns(&hw->io, step_ns);
 		step_ns = min(2 * step_ns, POLL_MOST_NS);
-		expired = hw_now_ns(&hw->io) >= deadline_ns;
+		now_ns = hw_now_ns(&hw->io);
 	}
 }
 
@@ -111,9 +115,9 @@ int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entri
 	    mem->bus_addr >> 40)
 		return -EINVAL;
 
-	err = wait_not_pending(hw, runlist, -EBUSY, &was_pending);
-	if (err && !(err == -EBUSY && is_malformed(hw)))
-		return err;
+	err = wait_not_pending(hw, runlist, &was_pending);
+	if (err && err != -EILSEQ)
+		return err == -ETIMEDOUT ? -EBUSY : err;
 
 	/* An empty list has no address; nvgpu leaves the base alone, so that is what is known to
 	 * work. */
@@ -123,7 +127,9 @@ int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entri
 		hw_write(&hw->io, TU104_RUNLIST_BASE_HI(runlist), slot.base_hi);
 	}
 	hw_write(&hw->io, TU104_RUNLIST_SUBMIT(runlist), slot.submit);
-	err = wait_not_pending(hw, runlist, -ETIMEDOUT, &was_pending);
+	err = wait_not_pending(hw, runlist, &was_pending);
+	if (err == -EILSEQ)
+		err = -ETIMEDOUT;
 	/* A fetch takes longer than a look: what never was pending may never have been heard. */
 	if (!err && !was_pending)
 		err = check_written(hw, runlist, &slot);
