@@ -120,8 +120,19 @@ static u64 edge_look(const struct core *core)
 	return core->looked_ns + max(core->drain_ns >> 2, core->params.takeoff_ns >> 1);
 }
 
+/*
+ * Does the gap of a window's owner go on? One that always launches as long a kernel would be found
+ * between two of them again at the same distance, so that is drawn, and three looks find none.
+ */
+static u64 gap_look(struct core *core, u64 now_ns)
+{
+	u64 third_ns = env_div(core_hold_ns(core), 3);
+
+	return now_ns + third_ns + random_below(core, third_ns);
+}
+
 /* When something is due that is no sample. */
-static u64 next_event(const struct core *core, u64 now_ns)
+static u64 next_event(struct core *core, u64 now_ns)
 {
 	u64 next_ns = min(min(ceiling_end(core), pressed_from(core)), edge_look(core));
 
@@ -137,7 +148,7 @@ static u64 next_event(const struct core *core, u64 now_ns)
 	if (core->waiting.count)
 		next_ns = min(next_ns, core->waiting.at[0]->period_end_ns);
 	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && owner_holds(core))
-		next_ns = min(next_ns, now_ns + core_hold_ns(core));
+		next_ns = min(next_ns, gap_look(core, now_ns));
 	if (core->window.kind == CORE_WINDOW_ONLINE && core->window.owner &&
 	    core_leave_ns(core) > core->looked_ns)
 		next_ns = min(next_ns, core_leave_ns(core));
