@@ -89,7 +89,7 @@
  * that gets its share comes with the lag C*phi_i*(1-phi_i)/2. In (S) what a window missed or took
  * too much is in the next budget, so lag stays within 2*C*phi_i and one tail. The gap of a
  * window's owner up to 2*s + p is held, not charged: all pay for it in throughput, at most as much
- * as it runs; then the rest of its budget is lost. Who gets windows owes what it kept from the
+ * as it runs; then what it was idle of its budget is lost. Who gets windows owes what it kept from the
  * members; what it gave away is nobody's debt. At each plan lags are made to add up to nothing, so
  * that budgets stay near C * phi_i whatever those had who came and went. Seen 4,000 times
  * without gap or overrun in its windows it is tried in the rotation again, after 2 s at least,
@@ -102,8 +102,11 @@
  * owners with budget the earliest period end is next, ties by the shorter period, then index.
  * Since periods divide each other, saturating owners come in the same place of every period. A
  * window is not interrupted; one that held gaps for longer than its budget ends when another owner
- * would miss its period's end, and the gaps are its owner's. Beside the group such an owner takes
- * over when the window that is on ends, or when it would miss its period's end. Since a window
+ * would miss its period's end. What is left of it is the owner's to run later, as what the looks
+ * see of a window is more or less than it ran; but if the other has missed five budgets, as it does
+ * not by a tail, there is no time for the gaps, and they are lost. Beside the group owners take
+ * over when the window that is on ends, or when all who have budget, one after the other, would
+ * miss the first one's period's end. Since a window
  * costs s + p, budgets are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below 1. By
  * the argument for earliest deadline first with utilisation <= 1, without tails every busy owner
  * has its b_i before its period ends, except for one window that had begun (it is not interrupted,
@@ -405,10 +408,12 @@ struct core_tenant {
 	struct core_phase phase;
 };
 
-/* A binary heap of tenants, earliest deadline on top, ties by shortest period, then index. */
+/* A binary heap of tenants, earliest deadline on top, ties by shortest period, then index;
+ * @budgets_ns: sum of their budgets, which change only while they are in none. */
 struct core_heap {
 	struct core_tenant **at;
 	u32 count;
+	u64 budgets_ns;
 	u8 id;
 };
 
@@ -444,16 +449,17 @@ enum core_window_kind {
  * @budget_ns: most that the owner may run in it
  * @spent_ns: what it ran in it
  * @from_ns: when it was decided, or when the tail before it was seen last
- * @idled: a look found the engine idle after somebody had run in it; @gap: and its owner came back
+ * @idle_ns: for how long the engine was idle after somebody had run in it; @gap: and its owner came
+ *           back
  * @looks: that found its owner running
  * @fresh: the chip has had no image of it yet
  */
 struct core_window {
 	enum core_window_kind kind;
 	struct core_tenant *owner;
-	s64 budget_ns, spent_ns;
+	s64 budget_ns, spent_ns, idle_ns;
 	u64 from_ns;
-	bool idled, gap, fresh;
+	bool gap, fresh;
 	u32 looks;
 };
 
@@ -920,6 +926,8 @@ bool core_rests(const struct core *core);
 u64 core_leave_ns(const struct core *core);
 /* From when on an owner on the clock would miss its period's end if it waited any longer. */
 u64 core_pressed_from_ns(const struct core *core, const struct core_tenant *owner);
+/* The same for all owners with budget, one after the other. */
+u64 core_ready_from_ns(const struct core *core);
 
 /*
  * next.c
@@ -1005,7 +1013,7 @@ static inline u64 core_window_cost_ns(const struct core *core)
 /* A server's held gaps may be as long as its run, not more: all others pay for them. */
 static inline u64 core_gaps_end_ns(const struct core *core)
 {
-	return core->window.from_ns + 2 * (u64)core->window.budget_ns;
+	return core->window.from_ns + core_window_cost_ns(core) + 2 * (u64)core->window.budget_ns;
 }
 
 /* Does everybody have windows on the card's clock? */

@@ -53,6 +53,7 @@ static void sift_down(struct core_heap *heap, u32 at)
 void core_heap_push(struct core_heap *heap, struct core_tenant *tenant)
 {
 	tenant->heap = heap->id;
+	heap->budgets_ns += tenant->budget_ns;
 	heap->at[heap->count] = tenant;
 	sift_up(heap, heap->count++);
 }
@@ -63,6 +64,7 @@ void core_heap_remove(struct core_heap *heap, struct core_tenant *tenant)
 	struct core_tenant *last = heap->at[--heap->count];
 
 	tenant->heap = CORE_HEAP_NONE;
+	heap->budgets_ns -= tenant->budget_ns;
 	if (last == tenant)
 		return;
 	heap_put(heap, at, last);

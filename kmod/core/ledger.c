@@ -464,6 +464,8 @@ static void charge(struct core *core, enum core_seen seen, struct core_tenant *t
 	switch (seen) {
 	case CORE_SEEN_IDLE:
 		core->totals.idle_ns += span_ns;
+		if (core->window.spent_ns)
+			core->window.idle_ns += (s64)span_ns;
 		break;
 	case CORE_SEEN_SWITCH:
 		core->totals.switch_ns += span_ns;
@@ -584,10 +586,9 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 		tenant->waiting = false;
 	}
 	follow_visit(core, now_ns, seen, tsg);
-	core->window.idled |= seen == CORE_SEEN_IDLE && core->window.spent_ns;
 	if (tenant && core_owns_window(core, tenant)) {
 		core->window.looks++;
-		core->window.gap |= core->window.idled;
+		core->window.gap |= core->window.idle_ns != 0;
 	}
 	/* A tail is not its owner's time. */
 	if (core->tail)

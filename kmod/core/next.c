@@ -65,7 +65,7 @@ static u64 pressed_from(const struct core *core)
 		if (core->window.kind != CORE_WINDOW_ONLINE)
 			return U64_MAX;
 	} else if (core->ready.count) {
-		tenant = core->ready.at[0];
+		return core_ready_from_ns(core);
 	} else {
 		return U64_MAX;
 	}
@@ -109,9 +109,9 @@ static u64 gaps_end(const struct core *core, u64 now_ns)
 }
 
 /*
- * From a window's end to whoever is next: a tail is found to a fifth of its length, the switch after
- * it to half of p. It begins when a look was just made and is much the same each time, so looks at
- * their usual distance would be wrong by much the same each time.
+ * From a window's end to whoever is next: a tail is found to a fifth of its length, the switch
+ * after it to half of p. It begins when a look was just made and is much the same each time, so
+ * looks at their usual distance would be wrong by much the same each time.
  */
 static u64 edge_look(const struct core *core)
 {

@@ -66,6 +66,16 @@ u64 core_pressed_from_ns(const struct core *core, const struct core_tenant *owne
 	return owner->deadline_ns > needs_ns ? owner->deadline_ns - needs_ns : 0;
 }
 
+u64 core_ready_from_ns(const struct core *core)
+{
+	const struct core_tenant *first = core->ready.at[0];
+	u64 from_ns = core_pressed_from_ns(core, first);
+	u64 others_ns = core->ready.budgets_ns - first->budget_ns +
+			(core->ready.count - 1) * core_window_cost_ns(core);
+
+	return from_ns > others_ns ? from_ns - others_ns : 0;
+}
+
 static bool is_pressed(const struct core *core, const struct core_tenant *owner, u64 now_ns)
 {
 	return now_ns >= core_pressed_from_ns(core, owner);
@@ -79,6 +89,14 @@ static bool outstays(const struct core *core, u64 now_ns)
 	return core->ready.count && is_pressed(core, core->ready.at[0], now_ns) &&
 	       now_ns >= core->window.from_ns + (u64)core->window.budget_ns +
 				 core_window_cost_ns(core);
+}
+
+/* And are lost if that one goes on missing its budgets, not only after a tail. */
+static bool makes_others_miss(const struct core *core, u64 now_ns)
+{
+	return core_tenant_busy(core->window.owner) && outstays(core, now_ns) &&
+	       core->ready.at[0]->left_ns >
+		       (s64)(CORE_CARRY_PERIODS * core->ready.at[0]->budget_ns / 2);
 }
 
 /* In whose order does a TSG run in the window that is on? The rotation may have guests. */
@@ -137,10 +155,10 @@ static void close_window(struct core *core, u64 now_ns)
 	if (core->window.spent_ns > core->window.budget_ns + (s64)core->params.takeoff_ns)
 		owner->overruns++;
 	unspent_ns = max(core->window.budget_ns - core->window.spent_ns, 0ll);
-	if (owner->place == CORE_CLOCKED && core_tenant_busy(owner) && outstays(core, now_ns))
+	if (owner->place == CORE_CLOCKED && makes_others_miss(core, now_ns))
 		owner->left_ns -= unspent_ns;
 	if (owner->place == CORE_RANKED && owner != &core->rotation && dawdles(core, now_ns))
-		owner->lag_ns -= unspent_ns;
+		owner->lag_ns -= min(unspent_ns, core->window.idle_ns);
 	core->window.owner = NULL;
 	core_budget_roll(owner, now_ns);
 	if (core_tenant_busy(owner))
@@ -180,7 +198,7 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	window->spent_ns = 0;
 	window->budget_ns = 0;
 	window->from_ns = now_ns;
-	window->idled = false;
+	window->idle_ns = 0;
 	window->gap = false;
 	window->looks = 0;
 	if (!owner)
@@ -219,7 +237,7 @@ static bool interrupts(const struct core *core, u64 now_ns)
 
 	if (!core->ready.count || (owner && owner->place == CORE_CLOCKED))
 		return false;
-	return !owner || is_pressed(core, core->ready.at[0], now_ns);
+	return !owner || now_ns >= core_ready_from_ns(core);
 }
 
 /* Members of the rotation and servers, if any of the latter is busy. */

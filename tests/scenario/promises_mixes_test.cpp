@@ -47,7 +47,10 @@ TEST_P(DrawnMix, KeepsEveryShare) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Promises, DrawnMix,
-                         ::testing::Values(Drawn{"KernelsAsLongAsTheGapThatIsHeld", 107}),
+                         ::testing::Values(Drawn{"KernelsAsLongAsTheGapThatIsHeld", 107},
+                                           Drawn{"FixedSyncBesideFixed", 618},
+                                           Drawn{"FixedTogether", 624},
+                                           Drawn{"FixedBesideTails", 95}, Drawn{"SmallSync", 212}),
                          [](const auto &info) { return std::string(info.param.about); });
 
 }  // namespace promises_mixes_test
