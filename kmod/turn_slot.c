@@ -75,9 +75,11 @@ void turn_unserved_engine(struct turn *turn, const struct hw_status *status)
 
 void turn_unserved_tsg(struct turn *turn, const struct turn_tsg *tsg, bool work)
 {
-	if (turn->unserved == tsg && !work)
+	bool waits = work && tsg->in_slot && turn->engine_idle;
+
+	if (turn->unserved == tsg && !waits)
 		turn->unserved = NULL;
-	if (!work || !turn->engine_idle || !tsg->in_slot)
+	if (!waits)
 		return;
 	if (!turn->unserved) {
 		turn->unserved = tsg;
