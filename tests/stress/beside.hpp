@@ -63,6 +63,7 @@ class Beside : public DriverEars {
   // The slot is taken over, or the driver keeps it.
   void start() {
     driver_.lend();
+    adopt();
     turn_start(turn_, card_.nowNs());
     apply();
   }
@@ -107,17 +108,19 @@ class Beside : public DriverEars {
     if (last_error_ == -ENODEV) turn_start(turn_, card_.nowNs());
     apply();
   }
-  // What exists is read from the driver's own list: channels that no hook reported are nobody's.
   uint64_t readopt() {
-    readoptions_++;
+    adopt();
+    turn_start(turn_, card_.nowNs());
+    return card_.nowNs();
+  }
+  // What exists is read from the driver's own list: channels that no hook reported are nobody's.
+  void adopt() {
     for (const auto &object : driver_.objects()) {
       if (object->sim && !object->known) know(*object);
       if (!object->sim && object->known) forget(*object);
     }
     driver_.sweep();
     turn_list_changed(turn_);
-    turn_start(turn_, card_.nowNs());
-    return card_.nowNs();
   }
 
   // Called before each of the scheduler's own writes.
@@ -131,7 +134,6 @@ class Beside : public DriverEars {
   core_tenant &tenant(int i) { return *tenants_.at(static_cast<size_t>(i)); }
   uint64_t nowNs() const { return card_.nowNs(); }
   int lastError() const { return last_error_; }
-  uint64_t readoptions() const { return readoptions_; }
   uint64_t longestTurnNs() const { return longest_turn_ns_; }
   uint64_t accesses() const { return accesses_; }
   struct turn_counters counters() const {
@@ -205,7 +207,7 @@ class Beside : public DriverEars {
   turn *turn_ = nullptr;
   std::vector<std::unique_ptr<core_tenant>> tenants_;
   std::function<void(u32)> before_write_;
-  uint64_t next_turn_ns_ = 0, readoptions_ = 0, longest_turn_ns_ = 0, accesses_ = 0;
+  uint64_t next_turn_ns_ = 0, longest_turn_ns_ = 0, accesses_ = 0;
   uint64_t fail_after_ = 0, since_fail_ = 0;
   int last_error_ = 0;
   bool stopped_ = false, submits_seen_ = false;
