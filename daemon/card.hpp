@@ -15,6 +15,18 @@
 
 namespace qgpu {
 
+// Where run times come from, beyond enum qgpu_source: NVML's samples, method rm only.
+constexpr uint32_t kRmSourceNvml = 1001;
+
+// What a card costs, as `qgpuctl calibrate` measured it; method rm only.
+struct CardCosts {
+  uint64_t visit_ns = 0;        // of a visit no work is done for so long
+  uint64_t gap_ns = 0;          // between two visits; with visit_ns, what a switch costs
+  uint64_t slice_short_ns = 0;  // a visit computes so much less than its slice
+  uint64_t duty_bias_ns = 0;    // who is let run and stopped by turns computes so much less
+  uint64_t measured_s = 0;      // seconds since 1970; 0 = never: figures of another card
+};
+
 // What an executor says of itself; method rm only.
 struct ExecutorInfo {
   std::string driver;                      // its version
@@ -27,6 +39,7 @@ struct ExecutorInfo {
   uint64_t foreign_changes = 0;  // put right again
   uint64_t lost_records = 0;     // of the trace
   uint32_t restarts = 0;         // of its worker
+  CardCosts costs;
 };
 
 struct CardInfo {

@@ -49,6 +49,7 @@ constexpr std::array kSources = {
     Name{QGPU_SOURCE_TRACE, "trace"},
     Name{QGPU_SOURCE_SAMPLED, "sampled"},
     Name{QGPU_SOURCE_INFERRED, "inferred"},
+    Name{kRmSourceNvml, "nvml"},
 };
 constexpr std::array kEvents = {
     Name{QGPU_EVENT_CARD_ADDED, "card-added"},

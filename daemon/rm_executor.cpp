@@ -113,7 +113,11 @@ void RmExecutor::handle(std::span<const std::byte> packet, std::vector<CardEvent
     case exec::Type::kProcessAdd:
     case exec::Type::kProcessGone:
     case exec::Type::kStatsRequest:
-      return lose(Error{EPROTO, "the executor sends requests", card_.uuid});
+    case exec::Type::kMeasureRequest:
+    case exec::Type::kMeasureReply:
+    case exec::Type::kConstantsRequest:
+    case exec::Type::kConstantsReply:
+      return lose(Error{EPROTO, "the executor sends what nobody asked for", card_.uuid});
   }
 }
 
@@ -324,6 +328,8 @@ void RmExecutor::onStats(std::span<const std::byte> packet) {
   stats_ = std::move(*stats);
   stats_ns_ = clock_.nowNs();
   hello_.card_state = stats_.head.card_state;
+  if (const exec::CardConstants &card = stats_.head.constants; card.measured_s)
+    hello_.switch_ns = card.visit_ns + card.gap_ns;
   if (!hello_.status.error) hello_.status = stats_.head.status;
 }
 

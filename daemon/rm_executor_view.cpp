@@ -12,6 +12,7 @@ namespace {
 
 // Who waits for counters serves nobody meanwhile; reading them takes the executor no control.
 constexpr uint64_t kStatsNs = 50 * kMillisecondNs;
+static_assert(exec::kSourceNvml == kRmSourceNvml);
 // No plan's policy: whoever compares finds a difference.
 constexpr uint32_t kPolicyUnknown = UINT32_MAX;
 
@@ -97,6 +98,9 @@ std::optional<ExecutorInfo> RmExecutor::executorInfo() const {
   info.controls = stats_.head.controls;
   info.controls_refused = stats_.head.refused;
   info.lost_records = stats_.head.lost_records;
+  const exec::CardConstants &card = stats_.head.constants;
+  info.costs = {card.visit_ns, card.gap_ns, card.slice_short_ns, card.duty_bias_ns,
+                card.measured_s};
   for (const exec::TenantStats &tenant : stats_.tenants) {
     info.processes += tenant.processes;
     info.foreign_changes += tenant.foreign_changes;

@@ -56,6 +56,12 @@ Json toJson(const ExecutorInfo &executor) {
           {"controls_refused", executor.controls_refused},
           {"foreign_changes", executor.foreign_changes},
           {"lost_records", executor.lost_records},
+          {"costs",
+           {{"visit_ns", executor.costs.visit_ns},
+            {"switch_gap_ns", executor.costs.gap_ns},
+            {"slice_short_ns", executor.costs.slice_short_ns},
+            {"duty_bias_ns", executor.costs.duty_bias_ns},
+            {"measured_s", executor.costs.measured_s}}},
           {"restarts", executor.restarts}};
 }
 

@@ -56,6 +56,8 @@ class Account {
   // Nothing before `now_ns` is charged.
   Account(core &core, const CardParams &params, uint64_t now_ns);
 
+  void setParams(const CardParams &params) { params_ = params; }
+
   // What is recorded with this pid is the TSG's. Pids that are not known are nobody's.
   void know(uint32_t pid, core_tsg *tsg);
   void forget(uint32_t pid);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a card costs: constants of its chip, as measured. The core plans with them, the account
-// subtracts them.
+// subtracts them. `qgpuctl calibrate` measures them.
 #pragma once
 
 #include <cstdint>
+
+#include "protocol.hpp"
 
 namespace qgpu::exec {
 
@@ -24,6 +26,23 @@ struct CardParams {
   uint64_t slice_unit_ns = 1024;
   uint64_t slice_short_ns = 28'000;
   uint64_t slice_min_ns = 200'000, slice_max_ns = 1'000'000'000;
+  // One that is let run and stopped by turns computes so much less than it was let run.
+  uint64_t duty_bias_ns = 75'000;
+  uint64_t measured_s = 0;  // 0: of another card
+
+  CardConstants constants() const {
+    return {restore_tail_ns + save_ns, gap_ns, slice_short_ns, duty_bias_ns, measured_s};
+  }
+  // How a visit's cost is split between its ends is not measured: as here before.
+  void set(const CardConstants &of) {
+    restore_tail_ns = of.visit_ns / 4;
+    save_ns = of.visit_ns - restore_tail_ns;
+    gap_ns = of.gap_ns;
+    switch_ns = of.visit_ns + of.gap_ns;
+    slice_short_ns = of.slice_short_ns;
+    if (of.duty_bias_ns) duty_bias_ns = of.duty_bias_ns;
+    measured_s = of.measured_s;
+  }
 
   // The driver's value with which a visit computes for about `ns`, and what it then is.
   uint64_t sliceUs(uint64_t ns) const {

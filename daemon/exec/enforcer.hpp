@@ -28,6 +28,8 @@ class Enforcer {
   Enforcer(core &core, Roster &roster, Controls &controls, const CardParams &params,
            std::string gates_path, std::function<uint64_t()> card_ns, Report report);
 
+  void setParams(const CardParams &params) { params_ = params; }
+
   // The first half of what the core decided: whoever is admitted runs, with its slice.
   void letRun(uint64_t now_ns);
   // The second: nobody else does.

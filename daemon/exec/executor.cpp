@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 // What is asked of the executor: plan, processes, counters. What it does by itself is in
-// executor_turn.cpp and executor_probe.cpp.
+// executor_turn.cpp and executor_probe.cpp; without the trace, executor_clock.cpp.
 #include "executor.hpp"
 
 #include <linux/qgpu.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "card_constants.hpp"
 #include "rm_abi.hpp"
+#include "text_file.hpp"
 
 namespace qgpu::exec {
 namespace {
@@ -77,15 +80,28 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<RmClient> own
   return out;
 }
 
+// A file that cannot be understood is as none.
+void Executor::loadConstants() {
+  const auto text = readTextFile(constantsPath(options_.state_dir, options_.uuid));
+  if (!text) return;
+  if (const auto constants = parseConstants(*text)) options_.params.set(*constants);
+}
+
+void Executor::useConstants(const CardConstants &constants) {
+  options_.params.set(constants);
+  account_->setParams(options_.params);
+  enforcer_->setParams(options_.params);
+  core_.params.switch_ns = options_.params.switch_ns;
+  core_.dirty = true;
+}
+
 Result<void> Executor::init() {
+  loadConstants();
   const core_params params = coreParams(options_.params);
   if (core_init(&core_, &params, kMaxTenants, options_.seed, cardNs()))
     return Error{ENOMEM, "no memory for the scheduler", {}};
   auto trace = Trace::open(*own_);
-  if (trace)
-    trace_ = std::move(*trace);
-  else
-    degraded_ = "run times are inferred from slices: " + trace.error().sentence;
+  if (trace) trace_ = std::move(*trace);
   if (!own_->canRing()) degraded_ = "no doorbell page: a tenant that waits may stay stopped";
   controls_ = std::make_unique<Controls>(*own_);
   roster_ = std::make_unique<Roster>(core_);
@@ -101,8 +117,11 @@ Result<void> Executor::init() {
       *account_, *controls_, [this](const ManagedTsg &tsg, const std::string &what, uint64_t ns) {
         report(EventKind::kNoProgress, tsg.tenant->asked.id, tsg.process.pid, what, ns);
       });
+  calibration_ = std::make_unique<Calibration>(
+      *own_, *controls_, [this] { return cardNs(); }, options_.now_ns);
   store_ = std::make_unique<Store>(storePath(options_.run_dir, options_.uuid));
   since_ns_ = options_.now_ns();
+  if (!trace) goByClock(trace.error().sentence);
   client_ticks_ = ticksNow();
   adopt();
   return {};
@@ -195,7 +214,7 @@ HelloReply Executor::hello() const {
   out.slice_min_ns = options_.params.slice_min_ns;
   out.slice_max_ns = options_.params.slice_max_ns;
   out.card_state = out.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
-  out.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
+  out.source = source();
   out.processes = static_cast<uint32_t>(processes_.size());
   out.worker_restarts = options_.worker_restarts;
   return out;
@@ -220,6 +239,8 @@ Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
     error = named ? id.error() : named.error();
   else if (*named != pid)
     error = {EINVAL, "the descriptor is of another process than the number", std::to_string(pid)};
+  else if (calibration_->has(pid))
+    error = {EBUSY, "the process measures the card", std::to_string(pid)};
   else if (!roster_->tenant(tenant_id))
     error = {ENOENT, "the plan has no tenant " + std::to_string(tenant_id), {}};
   if (error.err) {
@@ -342,9 +363,39 @@ StatsReply Executor::cardStats() const {
   out.refused = controls_->counts().refused;
   out.lost_records = trace_ ? trace_->lost() : 0;
   out.cpu_ns = cpuNs();
-  out.source = trace_ ? QGPU_SOURCE_TRACE : QGPU_SOURCE_INFERRED;
+  out.source = source();
   out.card_state = out.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
+  out.constants = options_.params.constants();
   return out;
+}
+
+Result<void> Executor::mayMeasure(const MeasureRequest &request) const {
+  if (!trace_)
+    return Error{EOPNOTSUPP, "a card is measured by the driver's trace, which cannot be had", {}};
+  for (uint32_t i = 0; i < request.process_count; i++)
+    for (const auto &[id, managed] : processes_)
+      if (id.pid == request.pids[i])
+        return Error{EBUSY, "a process of a tenant measures nothing", std::to_string(id.pid)};
+  if (awake() && !(request.flags & kMeasureForce))
+    return Error{EBUSY, "tenants have work on the card", {}};
+  return {};
+}
+
+Result<void> Executor::beginMeasuring(const MeasureRequest &request,
+                                      const std::vector<int> &pidfds) {
+  const auto may = mayMeasure(request);
+  if (may) return calibration_->begin(request, pidfds);
+  for (const int fd : pidfds) close(fd);
+  return may;
+}
+
+Result<void> Executor::setConstants(const CardConstants &constants) {
+  if (const auto done = checkConstants(constants); !done) return done;
+  mkdir(options_.state_dir.c_str(), 0700);
+  const auto done =
+      replaceFile(constantsPath(options_.state_dir, options_.uuid), formatConstants(constants));
+  if (done) useConstants(constants);
+  return done;
 }
 
 Stats Executor::stats() {
@@ -365,14 +416,20 @@ Stats Executor::stats() {
     if (visitor && visitor->tsg == &tsg->core) t.visits += visitor->visits;
   }
   for (auto &[id, t] : tenants) {
+    const ManagedTenant &tenant = *roster_->tenant(id);
     t.source = out.head.source;
-    t.run_err_ns = trace_ ? kEdgeErrorNs * t.visits + t.run_ns / 400 : t.run_ns / 10;
+    t.run_err_ns = trace_ ? kEdgeErrorNs * t.visits + t.run_ns / 400 : tenant.inferred_err_ns;
+    if (utilisation_) {
+      t.run_ns = tenant.nvml_run_ns;
+      t.run_err_ns = tenant.nvml_err_ns;
+    }
     out.tenants.push_back(t);
   }
   return out;
 }
 
 void Executor::stop() {
+  calibration_->end();
   enforcer_->putAllBack();
   unlink(gatesPath(options_.run_dir, options_.uuid).c_str());
   store_->remove();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "account.hpp"
+#include "calibration.hpp"
 #include "card_params.hpp"
 #include "controls.hpp"
 #include "enforcer.hpp"
@@ -27,6 +28,7 @@
 #include "roster.hpp"
 #include "store.hpp"
 #include "trace.hpp"
+#include "utilisation.hpp"
 
 namespace qgpu::exec {
 
@@ -36,7 +38,9 @@ constexpr uint64_t kWindowNs = 50'000'000;
 struct ExecutorOptions {
   std::string uuid, name, driver;
   std::string run_dir = "/run/qgpu";
-  CardParams params;
+  std::string state_dir = "/var/lib/qgpu";  // of what outlives the machine's uptime
+  std::string nvml = "libnvidia-ml.so.1";   // for when the trace cannot be had; empty: none
+  CardParams params;                        // unless the card's own are in the state folder
   uint32_t worker_restarts = 0;
   uint64_t seed = 1;  // of what is done at random instants
   std::function<uint64_t()> now_ns = monotonicNs;
@@ -56,6 +60,15 @@ class Executor {
   Result<void> addProcess(pid_t pid, int pidfd, uint32_t tenant_id);
   Result<void> dropProcess(pid_t pid);
   Stats stats();
+
+  // Of qgpuctl calibrate. Takes the pidfds, also when it refuses.
+  Result<void> beginMeasuring(const MeasureRequest &request, const std::vector<int> &pidfds);
+  void endMeasuring() { calibration_->end(); }
+  // Of a measurement that is over, once.
+  std::optional<Result<Measured>> measured() { return calibration_->result(); }
+  // Uses them from now on, and after restarts.
+  Result<void> setConstants(const CardConstants &constants);
+
   // Events since the last call, oldest first.
   std::vector<Event> takeEvents();
 
@@ -73,6 +86,15 @@ class Executor {
 
   Executor(std::unique_ptr<RmClient> own, const ExecutorOptions &options);
   Result<void> init();
+  void goByClock(const std::string &why);
+  void openUtilisation();
+  void sayByClock();
+  void turnUtilisation();
+  void noteUtilisation(const std::map<uint32_t, double> &parts, uint64_t span_ns);
+  uint32_t source() const;
+  void loadConstants();
+  void useConstants(const CardConstants &constants);
+  Result<void> mayMeasure(const MeasureRequest &request) const;
   void adopt();
   void save();
   uint64_t cardNs();
@@ -129,11 +151,14 @@ class Executor {
   ExecutorOptions options_;
   core core_{};
   std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Utilisation> utilisation_;  // when there is no trace
+  uint64_t utilisation_ns_ = 0;               // of the own clock, when it was last read
   std::unique_ptr<Roster> roster_;
   std::unique_ptr<Account> account_;
   std::unique_ptr<Controls> controls_;
   std::unique_ptr<Enforcer> enforcer_;
   std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Calibration> calibration_;
   std::unique_ptr<Store> store_;
   Stored inherited_;  // from an earlier worker
   std::shared_ptr<Looks> looks_ = std::make_shared<Looks>();
@@ -143,6 +168,7 @@ class Executor {
   uint64_t since_ns_ = 0;
   uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
   uint64_t card_ahead_ns_ = 0, card_asked_ns_ = 0;  // of the own clock, modulo 2^64; when it was
+  uint64_t traced_ns_ = 0;  // up to when all records of the trace were taken
   uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   // Of the own window in which the holder is asked: its beginning, when next, how often still.
@@ -154,6 +180,7 @@ class Executor {
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something
   uint64_t asks_from_ns_ = 0;        // nobody is asked before that
   std::minstd_rand random_;
+  std::string no_trace_;  // why there is none
   std::string degraded_;  // why less is enforced than could be, for as long as this lives
   Status told_status_{};
 };

@@ -164,6 +164,7 @@ void Executor::takeRecords(uint64_t now_ns) {
   records_.clear();
   trace_->read(records_);
   if (!records_.empty()) record_ns_ = now_ns;
+  calibration_->take(records_);
   account_->take(records_);
 }
 
@@ -173,16 +174,23 @@ bool Executor::readTrace(uint64_t now_ns) {
   const uint64_t flush_ns = cardNs();
   const RmOutcome out = trace_->flush();
   takeRecords(now_ns);
-  if (out.ok()) account_->upTo(flush_ns);
-  return out.ok();
+  if (!out.ok()) return false;
+  account_->upTo(flush_ns);
+  traced_ns_ = flush_ns;
+  return true;
 }
 
 void Executor::turnTrace(uint64_t now_ns) {
   if (!trace_) {
     infer(now_ns);
+    turnUtilisation();
     return;
   }
   readTrace(now_ns);
+  if (!trace_->understood()) {
+    goByClock("its records are of a layout that is not known");
+    return;
+  }
   if (trace_->lost() != lost_) {
     report(EventKind::kTraceLost, kNoTenant, 0, "records of the context-switch trace were lost",
            trace_->lost() - lost_);
@@ -206,21 +214,6 @@ void Executor::forgiveStall() {
     account_->forgive();
   }
   charged_ns_ = core_.looked_ns;
-}
-
-// Without a trace: everybody has work, and runs in proportion to the slices.
-void Executor::infer(uint64_t now_ns) {
-  uint64_t sum = 0, at = core_.looked_ns;
-  if (now_ns <= at) return;
-  const uint64_t span = now_ns - at;
-  for (const auto &tsg : roster_->tsgs())
-    if (tsg->tenant && !tsg->gated) sum += tsg->sliceUs();
-  for (const auto &tsg : roster_->tsgs()) {
-    if (!tsg->tenant || tsg->gated) continue;
-    core_look(&core_, at, CORE_SEEN_TSG, &tsg->core);
-    at += span * tsg->sliceUs() / sum;
-    core_look(&core_, at, CORE_SEEN_TSG, &tsg->core);
-  }
 }
 
 // What the account has to know of every TSG to judge its visits.
@@ -317,9 +310,11 @@ uint64_t Executor::waitNs() {
   const uint64_t now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
   const uint64_t next = nextNs(now_ns);
   uint64_t wait = next > now_ns ? next - now_ns : 0;
-  const bool close =
-      awake() >= 2 || core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();
+  const bool close = calibration_->runs() || awake() >= 2 ||
+                     core_.window.kind == CORE_WINDOW_EXCLUSIVE || account_->holderIdle();
   wait = std::min(wait, close ? busyTurnNs() : kTurnMaxNs);
+  if (const uint64_t gate_ns = calibration_->nextNs(); gate_ns != UINT64_MAX)
+    wait = std::min(wait, gate_ns - std::min(gate_ns, now_ns));
   if (ask_at_ns_ > now_ns) wait = std::min(wait, ask_at_ns_ - now_ns);
   if (asks_left_ && ask_window_at_ns_ > now_ns && asked_window_ns_ == core_.window.from_ns)
     wait = std::min(wait, ask_window_at_ns_ - now_ns);
@@ -335,9 +330,11 @@ uint64_t Executor::waitNs() {
 
 uint64_t Executor::turn() {
   turn_ns_ = options_.now_ns();
+  calibration_->gate();
   turnProcesses(turn_ns_);
   turnTrace(cardNs());
   forgiveStall();
+  calibration_->turn(traced_ns_);
   if (trace_) progress_->check(*roster_, core_.looked_ns);
   if (trace_ && roster_->enforcing()) {
     probeHolder(cardNs());

@@ -18,6 +18,7 @@
 #include "../instance_lock.hpp"
 #include "../socket_file.hpp"
 #include "gates.hpp"
+#include "packet_socket.hpp"
 #include "put_back.hpp"
 #include "server.hpp"
 #include "store.hpp"
@@ -140,6 +141,8 @@ pid_t startWorker(const WorkerOptions &options, Inherited inherited, const sigse
                                     options.card.c_str(),
                                     "--run-dir",
                                     options.run_dir.c_str(),
+                                    "--state-dir",
+                                    options.state_dir.c_str(),
                                     "--restarts",
                                     restarts.c_str()};
   if (options.choice == DriverChoice::kNearest) args.push_back("--force-driver");

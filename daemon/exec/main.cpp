@@ -14,12 +14,13 @@ namespace {
 
 int usage() {
   std::fputs(
-      "usage: qgpu-exec --card UUID|MINOR [--run-dir DIR] [--force-driver]\n"
+      "usage: qgpu-exec --card UUID|MINOR [--run-dir DIR] [--state-dir DIR] [--force-driver]\n"
       "       qgpu-exec --release [--card UUID|MINOR] [--run-dir DIR] [--force-driver]\n"
       "\n"
       "The first controls a card as qgpud tells it over DIR/exec-UUID.sock, until SIGTERM; the "
       "card\n"
-      "is then as it was found. The second lets run what a killed one had stopped and puts slices\n"
+      "is then as it was found. What `qgpuctl calibrate` measured is in the state folder\n"
+      "(/var/lib/qgpu). The second lets run what a killed one had stopped and puts slices\n"
       "back. --force-driver tries the nearest known interface on a driver outside 515 to 595.\n"
       "\n"
       "One a card: a second is refused. Exit status: 0 stopped in order, 1 release: somebody may\n"
@@ -47,6 +48,8 @@ int main(int argc, char **argv) {
       options.card = argv[++i];
     } else if (arg == "--run-dir") {
       options.run_dir = argv[++i];
+    } else if (arg == "--state-dir") {
+      options.state_dir = argv[++i];
     } else if (arg == "--worker") {  // from the guard
       listen_fd = std::atoi(argv[++i]);
     } else if (arg == "--restarts") {

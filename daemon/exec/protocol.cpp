@@ -41,6 +41,14 @@ Size sizeOf(Type type) {
       return {sizeof(StatsReply), true};
     case Type::kEvent:
       return {sizeof(Event), false};
+    case Type::kMeasureRequest:
+      return {sizeof(MeasureRequest), false};
+    case Type::kMeasureReply:
+      return {sizeof(MeasureReply), false};
+    case Type::kConstantsRequest:
+      return {sizeof(ConstantsRequest), false};
+    case Type::kConstantsReply:
+      return {sizeof(ConstantsReply), false};
   }
   return {0, false};
 }
@@ -92,6 +100,10 @@ std::vector<T> take(std::span<const std::byte> packet, size_t offset, size_t cou
 
 std::string socketPath(const std::string &run_dir, const std::string &uuid) {
   return run_dir + "/exec-" + uuid + ".sock";
+}
+
+std::string calibrateSocketPath(const std::string &run_dir, const std::string &uuid) {
+  return run_dir + "/calibrate-" + uuid + ".sock";
 }
 
 Header makeHeader(Type type, uint32_t bytes, uint32_t serial) {
@@ -224,6 +236,28 @@ Result<Event> decodeEvent(std::span<const std::byte> packet) {
   auto out = decodeFixed<Event>(packet, Type::kEvent);
   if (out && !takeText(out->sentence)) return broken("a sentence does not end");
   return out;
+}
+
+Result<MeasureRequest> decodeMeasureRequest(std::span<const std::byte> packet) {
+  auto out = decodeFixed<MeasureRequest>(packet, Type::kMeasureRequest);
+  if (!out) return out;
+  if (!out->process_count || out->process_count > kMeasuredMax || (out->flags & ~kMeasureForce))
+    return broken("a measurement of so many processes, or unknown flags of it");
+  for (uint32_t i = 0; i < out->process_count; i++)
+    if (out->pids[i] <= 0) return broken("a pid that is none");
+  return out;
+}
+
+Result<MeasureReply> decodeMeasureReply(std::span<const std::byte> packet) {
+  return decodeReply<MeasureReply>(packet, Type::kMeasureReply);
+}
+
+Result<ConstantsRequest> decodeConstantsRequest(std::span<const std::byte> packet) {
+  return decodeFixed<ConstantsRequest>(packet, Type::kConstantsRequest);
+}
+
+Result<ConstantsReply> decodeConstantsReply(std::span<const std::byte> packet) {
+  return decodeReply<ConstantsReply>(packet, Type::kConstantsReply);
 }
 
 }  // namespace qgpu::exec

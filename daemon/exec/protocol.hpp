@@ -18,6 +18,11 @@
 // errno and a sentence, and nothing has changed. The executor serves one connection at a time: a
 // newer one replaces the older. Without a connection it goes on with the last plan and processes.
 //
+// qgpuctl calibrate speaks to the executor itself, on /run/qgpu/calibrate-<uuid>.sock:
+// MeasureRequest with a pidfd for each of its processes, MeasureReply when it is measured;
+// ConstantsRequest, ConstantsReply. A connection that ends ends what it asked for
+// (calibration.hpp).
+//
 // Shares are parts per million, times nanoseconds; time_ns and since_ns are CLOCK_MONOTONIC.
 // Numbers of policy, class, source, place and card state are those of <linux/qgpu.h>.
 #pragma once
@@ -35,11 +40,13 @@ namespace qgpu::exec {
 
 constexpr uint32_t kMagic = 0x65786571;  // "qexe"
 // Of the layouts in this file; both sides refuse any other.
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
 constexpr uint32_t kMaxTenants = 256;
 constexpr uint32_t kMaxObjects = 1024;
 constexpr size_t kMaxPacket = 160 * 1024;  // SO_SNDBUF of both ends is set for it
 constexpr uint32_t kNoTenant = UINT32_MAX;
+// Beyond enum qgpu_source: NVML's samples of who is busy.
+constexpr uint32_t kSourceNvml = 1001;
 
 enum class Type : uint16_t {
   kHelloRequest = 1,
@@ -52,6 +59,10 @@ enum class Type : uint16_t {
   kStatsRequest,
   kStatsReply,
   kEvent,
+  kMeasureRequest,
+  kMeasureReply,
+  kConstantsRequest,
+  kConstantsReply,
 };
 
 struct Header {
@@ -139,6 +150,16 @@ struct StatsRequest {
   Header header;
 };
 
+// What a card costs, as `qgpuctl calibrate` measured it. A visit is what the trace has from START
+// to END; a gap is from END to the next START while somebody waits.
+struct CardConstants {
+  uint64_t visit_ns;        // of a visit no work is done for so long
+  uint64_t gap_ns;          // with visit_ns, what a switch costs
+  uint64_t slice_short_ns;  // a visit computes so much less than the slice that was set
+  uint64_t duty_bias_ns;  // one let run for a while and stopped computes so much less; 0 = unknown
+  uint64_t measured_s;    // when, seconds since 1970; 0 = never: of another card
+};
+
 // One tenant; what is cumulative never goes back while since_ns stays.
 struct TenantStats {
   uint32_t id;
@@ -189,6 +210,7 @@ struct StatsReply {
   uint32_t source;        // worst used
   uint32_t card_state;
   uint32_t tenant_count, object_count;
+  CardConstants constants;  // in use
 };
 
 enum class EventKind : uint32_t {
@@ -217,11 +239,52 @@ struct Event {
   char sentence[176];
 };
 
+constexpr uint32_t kMeasureForce = 1;  // though others have work on the card
+constexpr size_t kMeasuredMax = 2;
+
+// Of processes with saturating work of their own, which belong to no tenant. `process_count`
+// pidfds come with it.
+struct MeasureRequest {
+  Header header;
+  int32_t pids[kMeasuredMax];
+  uint32_t process_count;  // 1 or 2
+  uint32_t flags;
+  uint64_t slice_us;       // as the driver is told it, of each
+  uint64_t on_ns, off_ns;  // 0: not stopped. Else one process, let run and stopped by turns
+  uint64_t until_ns;       // CLOCK_MONOTONIC
+};
+
+struct Measured {
+  uint64_t from_ns, to_ns;  // CLOCK_MONOTONIC
+  uint64_t held_ns[kMeasuredMax], visits[kMeasuredMax];
+  uint64_t gap_ns;  // median; 0: there was none
+};
+
+struct MeasureReply {
+  Header header;
+  Status status;
+  Measured measured;
+};
+
+// From now on, and after restarts.
+struct ConstantsRequest {
+  Header header;
+  CardConstants constants;
+};
+
+struct ConstantsReply {
+  Header header;
+  Status status;
+};
+
+static_assert(sizeof(MeasureRequest) == 64 && sizeof(Measured) == 56);
+static_assert(sizeof(MeasureReply) == 256 && sizeof(ConstantsRequest) == 56);
+static_assert(sizeof(CardConstants) == 40 && sizeof(ConstantsReply) == 200);
 static_assert(sizeof(Header) == 16 && sizeof(Status) == 184 && sizeof(HelloRequest) == 16);
 static_assert(sizeof(HelloReply) == 432 && sizeof(PlanTenant) == 40 && sizeof(PlanRequest) == 48);
 static_assert(sizeof(PlanReply) == 208 && sizeof(ProcessRequest) == 24);
 static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 144);
-static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 304 && sizeof(Event) == 232);
+static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 344 && sizeof(Event) == 232);
 static_assert(sizeof(StatsReply) + kMaxTenants * sizeof(TenantStats) +
                   kMaxObjects * sizeof(ObjectStats) <=
               kMaxPacket);
@@ -237,8 +300,9 @@ struct Stats {
   std::vector<ObjectStats> objects;
 };
 
-// "/run/qgpu/exec-GPU-....sock"
+// "/run/qgpu/exec-GPU-....sock", "/run/qgpu/calibrate-GPU-....sock"
 std::string socketPath(const std::string &run_dir, const std::string &uuid);
+std::string calibrateSocketPath(const std::string &run_dir, const std::string &uuid);
 
 // A header for a packet of `bytes`.
 Header makeHeader(Type type, uint32_t bytes, uint32_t serial);
@@ -266,5 +330,9 @@ Result<ProcessReply> decodeProcessReply(std::span<const std::byte> packet);
 Result<StatsRequest> decodeStatsRequest(std::span<const std::byte> packet);
 Result<Stats> decodeStats(std::span<const std::byte> packet);
 Result<Event> decodeEvent(std::span<const std::byte> packet);
+Result<MeasureRequest> decodeMeasureRequest(std::span<const std::byte> packet);
+Result<MeasureReply> decodeMeasureReply(std::span<const std::byte> packet);
+Result<ConstantsRequest> decodeConstantsRequest(std::span<const std::byte> packet);
+Result<ConstantsReply> decodeConstantsReply(std::span<const std::byte> packet);
 
 }  // namespace qgpu::exec

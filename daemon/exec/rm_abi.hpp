@@ -254,6 +254,7 @@ struct FecsRecord {
 };
 static_assert(sizeof(FecsRecord) == 32 && offsetof(FecsRecord, pid) == 16 &&
               offsetof(FecsRecord, time_ns) == 24);
+constexpr uint16_t kRecordV2 = 2, kRecordV1 = 134;  // FecsRecord.type
 constexpr uint8_t kTagStart = 6;  // restored, starts
 constexpr uint8_t kTagEnd = 7;    // saved
 constexpr uint32_t kKernelPid = 0xffffffff;

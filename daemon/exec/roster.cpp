@@ -8,7 +8,7 @@
 namespace qgpu::exec {
 namespace {
 
-core_settings settingsOf(const PlanTenant &asked) {
+core_settings settingsOf(const PlanTenant &asked, bool by_clock) {
   core_settings out{};
   out.weight = asked.weight;
   out.guarantee_ppm = asked.guarantee_ppm;
@@ -16,7 +16,18 @@ core_settings settingsOf(const PlanTenant &asked) {
   out.class_ = static_cast<core_class>(asked.work_class);
   out.wake_ns = asked.wake_ns;
   out.hang_ns = asked.hang_ns;
+  // Guarantee and ceiling the same: windows of its own.
+  if (by_clock && asked.ceiling_ppm < CORE_PPM) out.guarantee_ppm = asked.ceiling_ppm;
   return out;
+}
+
+// What cannot be enforced without knowing who has work.
+Result<void> checkByClock(const PlanTenant &tenant) {
+  const std::string why = " needs the driver's context-switch trace, which cannot be had";
+  if (tenant.work_class != CORE_NORMAL)
+    return Error{EOPNOTSUPP, "a class other than normal" + why, "class"};
+  if (tenant.hang_ns) return Error{EOPNOTSUPP, "a hang timeout" + why, "hang_timeout"};
+  return {};
 }
 
 const char *nameOf(core_field field) {
@@ -80,7 +91,11 @@ Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
       guilty = tenant.id;
       return Error{EINVAL, "a tenant is in the plan twice", "id"};
     }
-    settings.push_back(settingsOf(tenant));
+    if (const auto may = by_clock_ ? checkByClock(tenant) : Result<void>(); !may) {
+      guilty = tenant.id;
+      return may;
+    }
+    settings.push_back(settingsOf(tenant, by_clock_));
   }
   if (plan.head.generation < plan_.generation)
     return Error{
@@ -90,7 +105,10 @@ Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
                  settings.data(), static_cast<uint32_t>(settings.size()), &refusal) == 0)
     return {};
   if (refusal.tenant < plan.tenants.size()) guilty = plan.tenants[refusal.tenant].id;
-  return sentenceOf(refusal);
+  Error error = sentenceOf(refusal);
+  if (by_clock_ && error.err == ENOSPC && refusal.field == CORE_FIELD_GUARANTEE)
+    error.sentence += " (without the driver's trace a ceiling is one, too)";
+  return error;
 }
 
 void Roster::apply(const Plan &plan) {
@@ -108,7 +126,7 @@ void Roster::apply(const Plan &plan) {
   }
   for (const PlanTenant &asked : plan.tenants) {
     auto &tenant = tenants_[asked.id];
-    const core_settings settings = settingsOf(asked);
+    const core_settings settings = settingsOf(asked, by_clock_);
     if (!tenant) {
       tenant = std::make_unique<ManagedTenant>();
       core_tenant_add(&core_, &tenant->core, &settings);

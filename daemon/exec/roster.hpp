@@ -33,6 +33,9 @@ struct ManagedTenant {
   uint64_t asks_anew_ns = 0;
   // After windows that one left empty: how often it is asked, and since when.
   uint64_t distrust_ns = 0, distrusted_ns = 0;
+  // Without the trace: by how much what the ledger has may be wrong; and what NVML has.
+  uint64_t inferred_err_ns = 0;
+  uint64_t nvml_run_ns = 0, nvml_err_ns = 0;
 };
 
 // A graphics/compute TSG under control. Times are the card's.
@@ -80,6 +83,10 @@ class Roster {
   Result<void> check(const Plan &plan, uint32_t &guilty) const;
   // Sets a plan that was checked.
   void apply(const Plan &plan);
+  // From now on nothing is known of who has work: a ceiling is enforced by windows of its own on
+  // the clock, which are as long as it whether they are used or not; what needs to know is refused.
+  // The plan in force is to be set again.
+  void goByClock() { by_clock_ = true; }
   const PlanRequest &plan() const { return plan_; }
   bool enforcing() const { return plan_.policy != CORE_BEST_EFFORT; }
 
@@ -100,6 +107,7 @@ class Roster {
   void moveTsg(ManagedTsg &tsg, ManagedTenant *tenant);
 
   core &core_;
+  bool by_clock_ = false;
   PlanRequest plan_{};
   std::map<uint32_t, std::unique_ptr<ManagedTenant>> tenants_;
   std::list<std::unique_ptr<ManagedTsg>> tsgs_;

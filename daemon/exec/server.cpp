@@ -2,46 +2,12 @@
 #include "server.hpp"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include "packet_socket.hpp"
 
 namespace qgpu::exec {
 namespace {
-
-constexpr size_t kDescriptorsMax = 4;
-
-Error failed(const std::string &what, const std::string &path) {
-  const int err = errno;
-  return {err, what + " " + path + ": " + std::strerror(err), path};
-}
-
-Result<sockaddr_un> addressOf(const std::string &path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path))
-    return Error{ENAMETOOLONG, "the socket's path is too long", path};
-  std::memcpy(address.sun_path, path.c_str(), path.size());
-  return address;
-}
-
-int newSocket() {
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int bytes = static_cast<int>(2 * kMaxPacket);
-  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-  return fd;
-}
-
-// Root, or who runs the executor.
-bool trusted(int fd) {
-  ucred peer{};
-  socklen_t bytes = sizeof(peer);
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-         (peer.uid == 0 || peer.uid == geteuid());
-}
 
 void closeAll(std::vector<int> &fds) {
   for (const int fd : fds) close(fd);
@@ -49,36 +15,6 @@ void closeAll(std::vector<int> &fds) {
 }
 
 }  // namespace
-
-Result<int> listenAt(const std::string &path) {
-  const auto address = addressOf(path);
-  if (!address) return address.error();
-  const int fd = newSocket();
-  if (fd < 0) return failed("cannot make", path);
-  unlink(path.c_str());
-  const mode_t before = umask(0177);
-  const int bound = bind(fd, reinterpret_cast<const sockaddr *>(&*address), sizeof(*address));
-  umask(before);
-  if (bound || listen(fd, 4)) {
-    const Error error = failed("cannot listen at", path);
-    close(fd);
-    return error;
-  }
-  return fd;
-}
-
-Result<int> connectTo(const std::string &path) {
-  const auto address = addressOf(path);
-  if (!address) return address.error();
-  const int fd = newSocket();
-  if (fd < 0) return failed("cannot make", path);
-  if (connect(fd, reinterpret_cast<const sockaddr *>(&*address), sizeof(*address))) {
-    const Error error = failed("cannot reach the executor at", path);
-    close(fd);
-    return error;
-  }
-  return fd;
-}
 
 Server::~Server() { drop(); }
 
@@ -102,14 +38,8 @@ void Server::handle(const std::vector<pollfd> &ready) {
 }
 
 void Server::accept() {
-  const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd = acceptFrom(listen_fd_);
   if (fd < 0) return;
-  if (!trusted(fd)) {
-    close(fd);
-    return;
-  }
-  const int bytes = static_cast<int>(2 * kMaxPacket);
-  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
   drop();
   fd_ = fd;
 }
@@ -125,30 +55,10 @@ void Server::sendEvents() {
 }
 
 void Server::read() {
-  std::vector<std::byte> packet(kMaxPacket);
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kDescriptorsMax)];
-  iovec part{packet.data(), packet.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t n = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  std::vector<int> fds;
-  for (cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : nullptr; c; c = CMSG_NXTHDR(&message, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-      fds.push_back(fd);
-    }
-  }
-  if (n <= 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-    drop();
-  else
-    answer(std::span(packet).first(static_cast<size_t>(n)), fds);
-  closeAll(fds);
+  Packet packet = receivePacket(fd_);
+  if (packet.state == Packet::kEnded) drop();
+  if (packet.state == Packet::kWhole) answer(packet.bytes, packet.fds);
+  closeAll(packet.fds);
 }
 
 // What cannot be understood ends the connection.
@@ -178,6 +88,10 @@ void Server::answer(std::span<const std::byte> packet, std::vector<int> &fds) {
     case Type::kProcessReply:
     case Type::kStatsReply:
     case Type::kEvent:
+    case Type::kMeasureRequest:
+    case Type::kMeasureReply:
+    case Type::kConstantsRequest:
+    case Type::kConstantsReply:
       return drop();
   }
 }

@@ -13,11 +13,6 @@
 
 namespace qgpu::exec {
 
-// A listening SOCK_SEQPACKET socket; one that is in the way is replaced.
-Result<int> listenAt(const std::string &path);
-// The other end, for qgpud and for tests.
-Result<int> connectTo(const std::string &path);
-
 class Server {
  public:
   // The listening socket stays the caller's.

@@ -114,6 +114,8 @@ void Trace::read(std::vector<Switch> &out) {
   for (; get_ != put; get_ = (get_ + 1) % kRecords) {
     rm::FecsRecord record;
     std::memcpy(&record, records + get_, sizeof(record));
+    if (record.type != rm::kRecordV2 && record.type != rm::kRecordV1) understood_ = false;
+    if (!understood_) continue;
     countLost(record.sequence);
     if (record.tag == rm::kTagStart || record.tag == rm::kTagEnd)
       out.push_back({record.tag == rm::kTagStart, record.pid, record.context, record.time_ns});

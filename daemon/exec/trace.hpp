@@ -34,6 +34,8 @@ class Trace {
   void read(std::vector<Switch> &out);
   // Records that did not arrive, by their sequence numbers; always 0 before Hopper.
   uint64_t lost() const { return lost_; }
+  // False once a record of a layout came that is not known: what was read may be anything.
+  bool understood() const { return understood_; }
   // Readable when records have come.
   int fd() const { return event_fd_; }
 
@@ -52,6 +54,7 @@ class Trace {
   bool sequenced_ = false;
   uint16_t sequence_ = 0;
   uint64_t lost_ = 0;
+  bool understood_ = true;
 };
 
 }  // namespace qgpu::exec

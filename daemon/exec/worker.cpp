@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "calibration_server.hpp"
 #include "executor.hpp"
 #include "rm_io.hpp"
 #include "server.hpp"
@@ -53,6 +54,7 @@ Result<std::unique_ptr<Executor>> openExecutor(RmIo &io, const WorkerOptions &op
   out.name = card->name;
   out.driver = version->text();
   out.run_dir = options.run_dir;
+  out.state_dir = options.state_dir;
   out.worker_restarts = options.restarts;
   out.seed = monotonicNs();
   return Executor::create(std::move(*own), out);
@@ -72,13 +74,19 @@ int runWorker(const WorkerOptions &options, int listen_fd) {
   }
   {
     Server server(listen_fd, **executor);
+    CalibrationServer calibration(calibrateSocketPath(options.run_dir, (*executor)->hello().uuid),
+                                  **executor);
     while (!g_stop) {
       const uint64_t wait_ns = (*executor)->turn();
       server.sendEvents();
+      calibration.sendResult();
       auto polls = server.polls();
+      for (const pollfd &more : calibration.polls()) polls.push_back(more);
       const timespec wait = {.tv_sec = static_cast<time_t>(wait_ns / 1'000'000'000),
                              .tv_nsec = static_cast<long>(wait_ns % 1'000'000'000)};
-      if (ppoll(polls.data(), polls.size(), &wait, &during) > 0) server.handle(polls);
+      if (ppoll(polls.data(), polls.size(), &wait, &during) <= 0) continue;
+      server.handle(polls);
+      calibration.handle(polls);
     }
   }
   (*executor)->stop();

@@ -12,6 +12,7 @@ namespace qgpu::exec {
 struct WorkerOptions {
   std::string card;  // UUID or minor number
   std::string run_dir = "/run/qgpu";
+  std::string state_dir = "/var/lib/qgpu";
   DriverChoice choice = DriverChoice::kExact;
   uint32_t restarts = 0;
 };

@@ -114,7 +114,7 @@ FakeTsg *FakeRm::findChannel(uint32_t client, uint32_t handle) {
 void FakeRm::record(bool start, const FakeTsg &tsg) {
   if (!tracing_) return;
   rm::FecsRecord r{};
-  r.type = 2;
+  r.type = record_type;
   r.tag = start ? rm::kTagStart : rm::kTagEnd;
   r.sequence = sequence_++;
   r.pid = static_cast<uint32_t>(tsg.pid);

@@ -35,13 +35,16 @@ struct Bed {
   std::vector<std::unique_ptr<fakes::Child>> children;
   std::vector<Event> events;
 
+  std::string nvml;  // a library, or none
+
   void open(uint32_t restarts = 0) {
     auto own = RmClient::open(io, *driverProfile({580, 159, 4}, DriverChoice::kExact), 0);
     ASSERT_TRUE(own) << own.error().text();
     ExecutorOptions options;
     options.uuid = "GPU-fake";
-    options.run_dir = folder.path();
+    options.run_dir = options.state_dir = folder.path();
     options.worker_restarts = restarts;
+    options.nvml = nvml;
     options.seed = fakes::seed();
     options.now_ns = [this] { return io.nowNs(); };
     auto made = Executor::create(std::move(*own), options);

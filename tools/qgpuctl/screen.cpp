@@ -73,6 +73,9 @@ std::string executorText(const Json &executor) {
       {"restarts", " restarts"}};
   for (const auto &[key, what] : counts)
     if (number(executor, key)) out += ", " + std::to_string(number(executor, key)) + what;
+  if (const Json costs = executor.value("costs", Json::object()); number(costs, "measured_s"))
+    out += ", calibrated (a switch costs " +
+           duration(number(costs, "visit_ns") + number(costs, "switch_gap_ns")) + ")";
   return out + "\n";
 }
 

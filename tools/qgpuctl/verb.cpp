@@ -47,7 +47,7 @@ int complain(const Error &error) {
 }
 
 void addVerbs(CLI::App &app, Context &context) {
-  for (auto *add : {addStatus, addExplain, addTenant, addPolicy, addEvents, addRun})
+  for (auto *add : {addStatus, addExplain, addTenant, addPolicy, addEvents, addRun, addCalibrate})
     add(app, context);
   acceptSocket(app, context);
 }

@@ -40,6 +40,7 @@ void addTenant(CLI::App &app, Context &context);
 void addPolicy(CLI::App &app, Context &context);
 void addEvents(CLI::App &app, Context &context);
 void addRun(CLI::App &app, Context &context);
+void addCalibrate(CLI::App &app, Context &context);
 
 // All of them, and --socket before and behind each.
 void addVerbs(CLI::App &app, Context &context);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+// One measurement of a card, with processes that exist for it alone. They are nobody's: no tenant,
+// no ledger and no plan knows of them, so nothing that is enforced changes by them, and when they
+// are gone nothing is left. `qgpuctl calibrate` starts them, because the executor loads no libcuda
+// and starts nothing; it hands their pidfds over and waits.
+//
+//   begin() -> found, slice set (and let run and stopped by turns) -> a few visits -> measured from
+//   there until the time that was asked for -> result()
+//
+// It is over when the measurement is done, when one of the processes ends, when the time is up, or
+// with end(), which a connection that closes stands for: slices are then as found, nobody is
+// stopped. Only their own objects are ever touched.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "controls.hpp"
+#include "proc.hpp"
+#include "process.hpp"
+#include "protocol.hpp"
+#include "trace.hpp"
+
+namespace qgpu::exec {
+
+class Calibration {
+ public:
+  // Both clocks: the card's, and CLOCK_MONOTONIC.
+  Calibration(RmClient &own, Controls &controls, std::function<uint64_t()> card_ns,
+              std::function<uint64_t()> now_ns);
+  ~Calibration() { end(); }
+  Calibration(const Calibration &) = delete;
+  Calibration &operator=(const Calibration &) = delete;
+
+  // Takes the pidfds, also when it refuses. EBUSY: one is under way.
+  Result<void> begin(const MeasureRequest &request, const std::vector<int> &pidfds);
+  void end();
+  bool runs() const { return phase_ != Phase::kNone; }
+  bool has(pid_t pid) const;
+
+  // Lets run or stops, when that is due; nextNs(): the card's time when it is.
+  void gate();
+  uint64_t nextNs() const { return gate_ns_; }
+  // Records of the trace, in order.
+  void take(std::span<const Switch> records);
+  // All records up to this instant of the card's were taken.
+  void turn(uint64_t traced_ns);
+  // Of a measurement that is over, once.
+  std::optional<Result<Measured>> result();
+
+ private:
+  enum class Phase { kNone, kLooking, kSettling, kMeasuring };
+  struct Own {
+    std::unique_ptr<Process> process;
+    uint64_t found_us = 0;  // 0: its slice is as it was
+    uint64_t visits = 0, held_ns = 0;
+  };
+
+  void look();
+  void settle(uint64_t traced_ns);
+  void finish(uint64_t traced_ns);
+  void fail(const Error &error);
+  Result<void> setSlices();
+  void setGate(bool stopped);
+  Own *byPid(uint32_t pid);
+
+  RmClient &own_;
+  Controls &controls_;
+  std::function<uint64_t()> card_ns_, now_ns_;
+  Phase phase_ = Phase::kNone;
+  MeasureRequest request_{};
+  std::vector<Own> owns_;
+  std::optional<Result<Measured>> result_;
+  bool stopped_ = false;
+  uint64_t gate_ns_ = UINT64_MAX;                    // of the card; when the gate changes next
+  uint64_t from_ns_ = 0, from_mono_ns_ = 0;          // since when it measures
+  uint64_t on_pid_ = 0, start_ns_ = 0, end_ns_ = 0;  // who is on; the last START and END
+  uint64_t others_ = 0;                              // visits of anybody else
+  std::vector<uint64_t> gaps_ns_;
+};
+
+}  // namespace qgpu::exec
