@@ -140,8 +140,10 @@ void Account::forgive() {
 // It gave the rest of its slice away.
 void Account::noteEarly(Visitor &visitor) {
   const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
-  visitor.early = visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns &&
-                  visitor.disturbed_ns < visitor.last_start_ns;
+  const bool undisturbed = visitor.slice_ns && visitor.disturbed_ns < visitor.last_start_ns;
+  visitor.early = undisturbed && length + visitor.slice_ns / kSlicePart < visitor.slice_ns;
+  if (undisturbed)
+    visitor.early_visits = static_cast<uint8_t>(visitor.early_visits << 1 | visitor.early);
   if (wasOverlong(visitor, length)) visitor.overlong_at_ns = visitor.last_end_ns;
   if (visitor.early && visitor.off_ns >= kLongOffNs) {
     visitor.long_visit_ns = params_.computedNs(length);

@@ -16,6 +16,7 @@
 // finds out (a preemption makes records only if there is work) and says so with probed().
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -37,6 +38,8 @@ struct Visitor {
   uint64_t last_start_ns = 0, last_end_ns = 0;
   uint64_t off_ns = 0;  // before its last START
   bool early = false;   // its last visit ended before its slice
+  // Of its last visits that nobody disturbed, a bit each, the last one lowest: it ended early.
+  uint8_t early_visits = 0;
   // What its last visit computed that ended early and began after it had been off for long; when.
   uint64_t long_visit_ns = 0, long_visit_at_ns = 0;
   // When a visit last went on well beyond its slice with others waiting, or beyond its being
@@ -49,6 +52,9 @@ struct Visitor {
   uint64_t slice_ns = 0;
   uint64_t disturbed_ns = 0;  // when it was last taken off on purpose
   uint64_t stopped_ns = 0;    // when it was last stopped
+
+  // Not now and then, as somebody whose processor was late, but as one that has gaps.
+  bool endsEarly() const { return early && std::popcount(early_visits & 0xfu) >= 3; }
 };
 
 class Account {

@@ -15,6 +15,8 @@ constexpr uint64_t kBreathUs = 200;
 constexpr uint64_t kRetryNs = 1'000'000'000;
 // One change so soon after it was found is its own driver's.
 constexpr uint64_t kSettingUpNs = 2'000'000'000;
+// In the endless rotation slices are not written anew before so many times what it took.
+constexpr uint64_t kSlicesCostTimes = 25;
 // Two changes by somebody else within this are a quarrel.
 constexpr uint64_t kQuarrelNs = 10'000'000'000;
 
@@ -156,6 +158,7 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   const uint64_t stop_ns = card_ns_();
   const auto done = controls_.disable(channelsOf(tsgs));
   window_changes_++;
+  last_stop_ns_ = card_ns_();
   for (ManagedTsg *tsg : tsgs) {
     const auto one = done ? done : controls_.disable(exec::channelsOf(tsg->of, tsg->tsg));
     if (!one) {
@@ -166,6 +169,19 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
     tsg->gated_ns = stop_ns;
     if (tsg->tenant) tsg->tenant->gates++;
   }
+}
+
+// In a crowd of which some sleep and wake all the time, each change of who is awake is one of all
+// slices.
+void Enforcer::writeSlices(uint64_t now_ns) {
+  const bool endless = core_.window.kind == CORE_WINDOW_ROTATION && !core_.window.owner;
+  if (roster_.plan().generation != written_generation_) slices_from_ns_ = 0;
+  written_generation_ = roster_.plan().generation;
+  const bool waits = endless && now_ns < slices_from_ns_;
+  for (const auto &tsg : roster_.tsgs())
+    if (!shouldBeClosed(*tsg) && (!waits || !tsg->written_us))
+      writeSlice(*tsg, wantedUs(*tsg), now_ns);
+  if (!waits) slices_from_ns_ = now_ns + kSlicesCostTimes * (std::max(card_ns_(), now_ns) - now_ns);
 }
 
 void Enforcer::letRun(uint64_t now_ns) {
@@ -180,8 +196,8 @@ void Enforcer::letRun(uint64_t now_ns) {
     if (!close || tsg->breathes) opening.push_back(tsg.get());
   }
   open(opening, now_ns);
+  writeSlices(now_ns);
   for (const auto &tsg : roster_.tsgs()) {
-    if (!shouldBeClosed(*tsg)) writeSlice(*tsg, wantedUs(*tsg), now_ns);
     const bool runs = tsg->tenant && core_admits(&core_, &tsg->core);
     tsg->core.slice_ns = runs ? params_.sliceNs(tsg->sliceUs()) : 0;
   }

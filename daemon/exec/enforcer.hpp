@@ -34,6 +34,8 @@ class Enforcer {
   void letRun(uint64_t now_ns);
   // The second: nobody else does.
   void stopOthers(uint64_t now_ns);
+  // When the last control that stops somebody was done: it takes the one off that is on, whoever it is.
+  uint64_t lastStopNs() const { return last_stop_ns_; }
   // Stops all but these for a moment; letGo() what it returns.
   std::vector<ManagedTsg *> holdOthers(std::initializer_list<const ManagedTsg *> but,
                                        uint64_t now_ns);
@@ -56,6 +58,7 @@ class Enforcer {
   uint64_t wantedUs(const ManagedTsg &tsg) const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
   void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
+  void writeSlices(uint64_t now_ns);
   void writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns);
   bool recordGates(const std::vector<ManagedTsg *> &tsgs);
   void refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns);
@@ -70,6 +73,7 @@ class Enforcer {
   std::function<uint64_t()> card_ns_;
   Report report_;
   std::vector<GateEntry> gates_;  // as in the file
+  uint64_t last_stop_ns_ = 0, slices_from_ns_ = 0, written_generation_ = 0;
   uint64_t window_changes_ = 0;
   uint64_t chosen_window_ns_ = 0;  // the window of the rotation that members were chosen for
 };

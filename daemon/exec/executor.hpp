@@ -116,6 +116,7 @@ class Executor {
   void infer(uint64_t now_ns);
   void tellAccount();
   void enforce(uint64_t now_ns);
+  void changeWindow(uint64_t now_ns);
   Visitor *visitorOf(const ManagedTsg &tsg);
   bool inOwnWindow(const ManagedTsg &tsg) const;
   bool preempt(ManagedTsg &tsg, uint64_t now_ns);

@@ -39,6 +39,8 @@ constexpr uint64_t kDistrustEndsNs = 60'000 * kMs;
 // than this, all together.
 constexpr unsigned kAsksSure = 8, kAsksInDoubt = 32;
 constexpr uint64_t kAskPauseNs = 250 * kMs;
+// Nor than this many times what one takes: in a crowd all others are stopped for it.
+constexpr uint64_t kAskCostTimes = 100, kAskUnknownCostTimes = 20;
 // Counting begins anew no more often.
 constexpr uint64_t kAsksAnewNs = 8000 * kMs;
 // Its visit is waited for no longer than this.
@@ -113,6 +115,7 @@ void Executor::probeHolder(uint64_t now_ns) {
   if (!tsg || !tsg->tenant || tsg->gated) return;
   Visitor &visitor = *visitorOf(*tsg);
   const bool own_window = inOwnWindow(*tsg);
+  if (own_window && roster_->leavesIdle()) return;
   const uint64_t last_ns = std::max<uint64_t>({probed_ns_, record_ns_, core_.window.from_ns});
   if (own_window && !account_->holderIdle() ? !dueInOwnWindow(*tsg, visitor, now_ns)
                                             : now_ns <= last_ns + askGapNs(*tsg))
@@ -212,8 +215,9 @@ void Executor::noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, 
 // on it than what it has lasts. With all but the one that holds the engine stopped.
 void Executor::askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, uint64_t now_ns) {
   const auto held = enforcer_->holdOthers({&tsg, &holder}, now_ns);
-  for (const ManagedTsg *other : held)
-    if (Visitor *v = visitorOf(*other)) v->disturbed_ns = now_ns;
+  for (const auto &other : roster_->tsgs())
+    if (Visitor *v = visitorOf(*other))
+      v->disturbed_ns = std::max(v->disturbed_ns, enforcer_->lastStopNs());
   const uint64_t long_ns = visitor.long_visit_ns;
   const bool known = visitor.long_visit_at_ns + kLongKnownNs > now_ns;
   const auto short_ns = nextVisitNs(tsg, holder);
@@ -235,7 +239,8 @@ void Executor::probeEarly(uint64_t now_ns) {
   ManagedTsg *next = nullptr;
   for (const auto &tsg : roster_->tsgs()) {
     const Visitor *visitor = visitorOf(*tsg);
-    if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->early) continue;
+    if (tsg.get() == holder || !tsg->tenant || tsg->gated || !visitor || !visitor->endsEarly())
+      continue;
     if (visitor->last_end_ns > account_->heldFromNs() || !canBeCut(*visitor)) continue;
     if (now_ns < std::max(askFromNs(*tsg, *visitor), asks_from_ns_)) continue;
     if (now_ns < visitor->last_end_ns + kProbeEarlyNs ||
@@ -255,10 +260,12 @@ void Executor::probeEarly(uint64_t now_ns) {
   }
   if (!next) return;
   const bool is_unknown = next->tenant->asks < kAsksSure;
-  asks_from_ns_ = now_ns + (is_unknown ? kProbeUnsureNs : kAskPauseNs);
   next->asked_ns = next->tenant->asked_ns = now_ns;
   next->tenant->asks++;
   askEarly(*next, *visitorOf(*next), *holder, now_ns);
+  const uint64_t took_ns = cardNs() - now_ns;
+  asks_from_ns_ = now_ns + (is_unknown ? std::max(kProbeUnsureNs, kAskUnknownCostTimes * took_ns)
+                                       : std::max(kAskPauseNs, kAskCostTimes * took_ns));
 }
 
 // Whose window begins now, and is to be asked whether it still is what it is taken for.

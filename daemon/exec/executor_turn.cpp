@@ -228,7 +228,8 @@ void Executor::tellAccount() {
     if (slice_ns != visitor->slice_ns) visitor->disturbed_ns = cardNs();
     visitor->slice_ns = slice_ns;
     visitor->stopped_ns = tsg->gated_ns;
-    visitor->disturbed_ns = std::max(visitor->disturbed_ns, tsg->gated_ns);
+    visitor->disturbed_ns =
+        std::max({visitor->disturbed_ns, tsg->gated_ns, enforcer_->lastStopNs()});
   }
 }
 
@@ -292,8 +293,20 @@ uint64_t Executor::tenureNs() const {
   return std::clamp(kStoppedNs * least_ppm / (all_ppm - least_ppm), kTenureMinNs, kTenureMaxNs);
 }
 
-// Whose window begins may be due to be asked how it gaps: then the others go on until that is done.
+// Between two windows both owners are open, so that the engine does not stand still; but not beside
+// online: who wakes then would wait for both, and the control that stops one takes it off too.
 void Executor::enforce(uint64_t now_ns) {
+  if (core_.online_count) {
+    enforcer_->stopOthers(now_ns);
+    enforcer_->letRun(std::max<uint64_t>(cardNs(), core_.looked_ns));
+  } else {
+    changeWindow(now_ns);
+  }
+  tellAccount();
+}
+
+// Whose window begins may be due to be asked how it gaps: then the others go on until that is done.
+void Executor::changeWindow(uint64_t now_ns) {
   ManagedTsg *asked = dueAtItsWindow(now_ns);
   enforcer_->letRun(now_ns);
   if (asked) {
@@ -302,7 +315,6 @@ void Executor::enforce(uint64_t now_ns) {
     now_ns = std::max<uint64_t>(cardNs(), core_.looked_ns);
   }
   enforcer_->stopOthers(now_ns);
-  tellAccount();
 }
 
 // Until something is due.

@@ -10,6 +10,8 @@ namespace {
 constexpr uint64_t kPatienceNs = 20'000'000;
 // Between two tries when all was tried, and for one that may just have no work.
 constexpr uint64_t kSeldomNs = 1'000'000'000;
+// The next owner is let run so long before the last one is stopped, at most: it may end its visit.
+constexpr uint64_t kChangeNs = 1'000'000;
 
 constexpr const char *kRemedies[] = {"rung again", "enabled again", "preempted"};
 constexpr unsigned kRemedyCount = std::size(kRemedies);
@@ -53,7 +55,8 @@ void Progress::watch(ManagedTsg &tsg, const Visitor &visitor, uint64_t now_ns) {
   ManagedTsg::Watch &watch = tsg.watch;
   const uint64_t patience_ns = account_.roundNs() + kPatienceNs;
   if (watch.opened_ns != tsg.opened_ns)
-    watch = {tsg.opened_ns, visitor.last_end_ns >= tsg.gated_ns, false, 0, watch.tried_ns};
+    watch = {tsg.opened_ns, visitor.last_end_ns + kChangeNs >= tsg.gated_ns, false, 0,
+             watch.tried_ns};
   if (visitor.last_start_ns > tsg.opened_ns) goesOn(tsg, visitor, patience_ns);
   if (watch.done) return;
   if (now_ns < std::max(tsg.opened_ns, watch.tried ? watch.tried_ns : 0) + patience_ns) return;

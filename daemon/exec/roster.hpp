@@ -89,6 +89,10 @@ class Roster {
   void goByClock() { by_clock_ = true; }
   const PlanRequest &plan() const { return plan_; }
   bool enforcing() const { return plan_.policy != CORE_BEST_EFFORT; }
+  // A window that its owner leaves empty is nobody else's.
+  bool leavesIdle() const {
+    return plan_.policy == CORE_FIXED_SHARE || plan_.policy == CORE_EQUAL_SHARE;
+  }
 
   ManagedTenant *tenant(uint32_t id) const;
   const std::map<uint32_t, std::unique_ptr<ManagedTenant>> &tenants() const { return tenants_; }

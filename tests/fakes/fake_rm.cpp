@@ -151,7 +151,10 @@ void FakeRm::compute(FakeTsg &tsg) {
   tsg.left_ns -= std::min(tsg.left_ns, kStepNs);
   if (tsg.left_ns || tsg.work.kind == FakeWork::kPaced) return;
   tsg.left_ns = tsg.work.kernel_ns;
-  tsg.gap_left_ns = tsg.work.kind == FakeWork::kSync ? tsg.work.gap_ns : 0;
+  if (tsg.work.kind != FakeWork::kSync) return;
+  tsg.gap_left_ns = tsg.work.gap_ns;
+  tsg.latencies_ns.push_back(tsg.pending_ns);
+  tsg.pending_ns = 0;
 }
 
 // The holder for one step.
@@ -184,6 +187,7 @@ void FakeRm::step() {
   for (const auto &tsg : tsgs_) {
     if (tsg->gap_left_ns) tsg->gap_left_ns -= std::min(tsg->gap_left_ns, kStepNs);
     if (tsg->work.kind == FakeWork::kPaced) submit(*tsg);
+    if (tsg->work.kind == FakeWork::kSync && !tsg->gap_left_ns) tsg->pending_ns += kStepNs;
     tsg->stopped_ns = tsg->enabled ? 0 : tsg->stopped_ns + kStepNs;
     tsg->gap_longest_ns = std::max(tsg->gap_longest_ns, tsg->stopped_ns);
   }
@@ -354,7 +358,14 @@ uint32_t FakeRm::gate(const rm::DisableChannels &params) {
     tsgs.insert(tsg);
   }
   for (FakeTsg *tsg : tsgs) gateTsg(*tsg, params.disable);
-  advance(params.disable ? 500'000 : 350'000);
+  if (!params.disable) {
+    advance(350'000);
+    return rm::kOk;
+  }
+  // Whoever is on is taken off then, not only those who are stopped.
+  advance(240'000);
+  if (phase_ == Phase::kRun) preempt_ = true;
+  advance(210'000);
   return rm::kOk;
 }
 

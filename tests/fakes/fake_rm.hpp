@@ -36,6 +36,9 @@ struct FakeTsg {
   uint64_t left_ns = 0, gap_left_ns = 0;  // of the kernel or of all that is queued, of the gap
   uint64_t run_ns = 0;                    // time that work was done
   uint64_t gap_longest_ns = 0, stopped_ns = 0;
+  // Of kSync: from each kernel's submission to its end, and how long the one that is on has taken.
+  std::vector<uint64_t> latencies_ns;
+  uint64_t pending_ns = 0;
 
   // An enable that the host does not notice: until what brings it back.
   enum Lost { kNo, kUntilRung, kUntilEnabled, kUntilPreempted, kForEver } lost = kNo;

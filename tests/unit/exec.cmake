@@ -11,6 +11,7 @@ qgpu_add_test(exec_test
           tests/unit/exec_looks_test.cpp
           tests/unit/exec_protocol_test.cpp
           tests/unit/exec_rm_test.cpp
+          tests/unit/exec_windows_test.cpp
   LIBRARIES qgpu_exec)
 # Loaded at run time, as the real one is.
 add_library(fake_nvml MODULE EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/fakes/fake_nvml.cpp)

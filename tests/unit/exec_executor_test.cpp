@@ -364,7 +364,7 @@ TEST(Executor, SixteenThatSaturateCostFewControls) {
         control == rm::kCtrlEventBufferFlush || control == rm::kCtrlEventBufferUpdateGet;
     (is_trace ? reads : others) += fresh;
   }
-  EXPECT_LE(reads, 2 * 80 * kSeconds);
+  EXPECT_LE(reads, 2 * 90 * kSeconds);
   EXPECT_LE(others, 25 * kSeconds);
 }
 
