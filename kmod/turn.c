@@ -12,6 +12,9 @@
 #define ON_FIRST_GUESS_NS 60000ull
 /* After an error of the hardware. */
 #define RETRY_NS 5000000ull
+/* More foreign lists than this in such a time: by gates then. */
+#define LOSSES_MAX 200u
+#define LOSSES_NS 1000000000ull
 
 struct turn *turn_create(const struct turn_config *cfg, u64 now_ns)
 {
@@ -20,6 +23,10 @@ struct turn *turn_create(const struct turn_config *cfg, u64 now_ns)
 	if (!turn)
 		return NULL;
 	turn->cfg = *cfg;
+	if (!turn->cfg.hold_max_ns)
+		turn->cfg.hold_max_ns = TURN_HOLD_MAX_NS;
+	turn->gates = cfg->method == TURN_GATES;
+	turn->air_at_ns = U64_MAX;
 	turn->draining_id = HW_NO_ID;
 	turn->on_after_ns[0] = ON_FIRST_GUESS_NS;
 	turn->on_after_ns[1] = ON_FIRST_GUESS_NS;
@@ -83,6 +90,10 @@ int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *te
 	if (turn->tsg_count == turn->cfg.tsg_max || tsg->tsg_id >= TSG_IDS)
 		return -ENOSPC;
 	tsg->in_slot = false;
+	tsg->closed_count = 0;
+	tsg->reopened = 0;
+	tsg->air_until_ns = 0;
+	tsg->released = false;
 	tsg->position = turn->tsg_count;
 	turn->tsgs[turn->tsg_count++] = tsg;
 	turn->by_id[tsg->tsg_id] = tsg;
@@ -128,6 +139,7 @@ void turn_list_changed(struct turn *turn)
 	turn->core.stale = true;
 	for (i = 0; i < turn->tsg_count; i++)
 		core_tsg_list(&turn->core, &turn->tsgs[i]->core, can_be_listed(turn->tsgs[i]));
+	turn_gates_recount(turn);
 	turn->probe_channel = 0;
 	turn->probe_work = false;
 }
@@ -139,6 +151,8 @@ static void charge(struct turn *turn, u64 now_ns, enum core_seen seen, struct tu
 {
 	if (seen == CORE_SEEN_TSG && (!tsg || !tsg->core.tenant))
 		seen = CORE_SEEN_NOBODY;
+	if (seen == CORE_SEEN_TSG)
+		turn_gates_saw_work(turn, tsg);
 	turn->core.draining = turn->draining_id != HW_NO_ID;
 	turn->core.tail &= seen == CORE_SEEN_TSG && !tsg->in_slot;
 	core_look(&turn->core, now_ns, seen, seen == CORE_SEEN_TSG ? &tsg->core : NULL);
@@ -224,6 +238,8 @@ static int probe_tsg(struct turn *turn, struct turn_tsg *tsg, u32 *room)
 	enum hw_channel_work work;
 	int err;
 
+	/* Its own state says nothing while it is closed (turn_gate.c). */
+	turn->probe_work |= tsg->closed_count != 0;
 	while (turn->probe_channel < tsg->channel_count && !turn->probe_work && *room) {
 		channel = &tsg->channels[turn->probe_channel++];
 		(*room)--;
@@ -255,6 +271,8 @@ static int probe(struct turn *turn)
 				return 0; /* goes on at the next look */
 			core_work(&turn->core, &tsg->core, turn_now_ns(turn), turn->probe_work);
 			turn_unserved_tsg(turn, tsg, turn->probe_work);
+			if (turn->probe_work)
+				turn_gates_saw_work(turn, tsg);
 		}
 		turn->probe_at++;
 		turn->probe_channel = 0;
@@ -276,7 +294,7 @@ void turn_start(struct turn *turn, u64 now_ns)
 	turn->core.looked_ns = max(turn->core.looked_ns, now_ns);
 }
 
-void turn_stop(struct turn *turn)
+int turn_stop(struct turn *turn)
 {
 	u32 i;
 
@@ -289,6 +307,19 @@ void turn_stop(struct turn *turn)
 		turn->tsgs[i]->in_slot = false;
 		turn->tsgs[i]->core.slice_ns = 0;
 	}
+	return turn_gates_open(turn);
+}
+
+/* Somebody submits so often that the driver's list had better stay. */
+static void fall_back(struct turn *turn, u64 now_ns)
+{
+	if (turn->cfg.method != TURN_IMAGES_THEN_GATES)
+		return;
+	if (now_ns >= turn->loss_from_ns + LOSSES_NS) {
+		turn->loss_from_ns = now_ns;
+		turn->loss_count = 0;
+	}
+	turn->gates |= ++turn->loss_count > LOSSES_MAX;
 }
 
 /* Ownership is lost once, however often that is found. */
@@ -296,7 +327,11 @@ static int count_loss(struct turn *turn, int err)
 {
 	bool lost = err == -ESTALE || err == -ENODEV;
 
-	turn->counters.losses += lost && !turn->lost;
+	if (lost && !turn->lost) {
+		turn->counters.losses++;
+		if (err == -ESTALE)
+			fall_back(turn, turn_now_ns(turn));
+	}
 	turn->lost = lost || (turn->lost && err);
 	return err;
 }
@@ -334,7 +369,9 @@ static int look_around(struct turn *turn, u64 now_ns)
 	if (err)
 		return err;
 	turn_unserved_engine(turn, &status);
-	return probe(turn);
+	if (status.state == HW_ENGINE_RUNNING)
+		err = turn_gates_saw_running(turn, turn_tsg_of(turn, status.tsg_id));
+	return err ? err : probe(turn);
 }
 
 int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
@@ -346,13 +383,15 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 		return 0;
 	err = look_around(turn, now_ns);
 	turn->core.stale |= now_ns >= turn_image_old_ns(turn) || turn_unserved_due(turn, now_ns);
+	if (!err)
+		err = turn_gates_air(turn, now_ns);
 	if (!err && core_pick(&turn->core, turn_now_ns(turn)))
 		err = turn_carry_out(turn);
 	if (count_loss(turn, err))
 		*next_ns = max(now_ns, turn_now_ns(turn)) + RETRY_NS;
 	else
-		*next_ns =
-			min(core_next_ns(&turn->core, turn_now_ns(turn)), turn_image_old_ns(turn));
+		*next_ns = min(core_next_ns(&turn->core, turn_now_ns(turn)),
+			       min(turn_image_old_ns(turn), turn->air_at_ns));
 	return err;
 }
 
@@ -385,6 +424,11 @@ u64 turn_hangs(const struct turn *turn, struct core_tenant **last)
 {
 	*last = turn->core.hung;
 	return turn->core.hangs;
+}
+
+bool turn_uses_gates(const struct turn *turn)
+{
+	return turn->gates;
 }
 
 u64 turn_cycle_ns(const struct turn *turn)

@@ -28,15 +28,28 @@ struct turn_tsg {
 	u32 list_order;	     /* place in the driver's list; ties by serial */
 	u64 driver_slice_ns; /* under best-effort the slice it runs with */
 	u16 channel_count;
-	const struct hw_channel *channels; /* caller's; HW_MAX_TSG_CHANNELS at most */
-	bool listed;			   /* in the driver's list: exists and may be scheduled */
-	bool nobody;	      /* the kernel's or qgpu's own: in every image, never held */
-	struct core_tsg core; /* its tenant, activity, slice in force */
+	struct hw_channel *channels; /* caller's; HW_MAX_TSG_CHANNELS at most */
+	bool listed;		     /* in the driver's list: exists and may be scheduled */
+	bool nobody;		     /* the kernel's or qgpu's own: in every image, never held */
+	struct core_tsg core;	     /* its tenant, activity, slice in force */
 	/* turn_image.c's own: */
 	u32 position;  /* among the TSGs in list order */
 	bool in_image; /* the image that is written last has it */
 	bool in_slot;  /* the image in the slot has it */
 	u64 listed_in; /* the last image that had it, counted by submits */
+	/* turn_gate.c's own: */
+	u16 closed_count;   /* of its channels */
+	u64 closed_from_ns; /* since when */
+	u64 air_until_ns;   /* it was held for too long and is let run until then; 0 */
+	u32 reopened;	    /* looks in a row that found it enabled all the same */
+	bool released;	    /* it is being freed: never held again */
+};
+
+/* How windows are enforced. */
+enum turn_method {
+	TURN_IMAGES,		/* lists of our own in the slot */
+	TURN_IMAGES_THEN_GATES, /* until somebody else submits all the time */
+	TURN_GATES,		/* the driver's list stays; channels are disabled and enabled */
 };
 
 /**
@@ -47,6 +60,8 @@ struct turn_tsg {
  * @tsg_max: most TSGs at a time
  * @tenant_max: most tenants at a time
  * @seed: of the jitter of samples
+ * @method: with gates the caller has to call turn_tsg_release() before the driver frees anything
+ * @hold_max_ns: longest that a gate stays closed; 0 = TURN_HOLD_MAX_NS
  */
 struct turn_config {
 	struct hw *hw;
@@ -55,7 +70,12 @@ struct turn_config {
 	u32 tsg_max, tenant_max;
 	struct core_params params;
 	u64 seed;
+	enum turn_method method;
+	u64 hold_max_ns;
 };
+
+/* RM's own waits give up after seconds (hardware page 12). */
+#define TURN_HOLD_MAX_NS 500000000ull
 
 /* The runlist's totals; cumulative. @reminders: submits for an engine that idled beside channels
  * with work; @losses: how often somebody else's list or a reset was found in the slot. */
@@ -86,6 +106,9 @@ void turn_policy_set(struct turn *turn, enum core_policy policy, u64 cycle_ns);
 /* TSGs. @tenant NULL = nobody. The caller has filled everything above @core. Return: 0, -ENOSPC. */
 int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
 void turn_tsg_move(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
+/* It is about to be freed: the driver finds its channels as it left them. Return: 0, an error of
+ * hw_ops. */
+int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg);
 /* It is in no image the chip will read after the turn_apply() that must have come before. */
 void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg);
 
@@ -93,13 +116,15 @@ void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg);
 void turn_list_changed(struct turn *turn);
 
 /**
- * turn_start() / turn_stop() - from start on the slot is ours; after stop no turn is run
+ * turn_start() / turn_stop() - from start on the slot, or the gates, are ours; after stop no turn
+ * is run and no gate is closed
  *
  * Started again after -ESTALE, with the driver's objects brought up to date before, it takes the
  * slot back: what comes next is put over whatever is in it.
+ * Return of turn_stop(): 0, or an error of hw_ops: what is still closed is opened by another call.
  */
 void turn_start(struct turn *turn, u64 now_ns);
-void turn_stop(struct turn *turn);
+int turn_stop(struct turn *turn);
 
 /**
  * turn_apply() - bring changes to the chip now
@@ -130,6 +155,8 @@ u64 turn_refusals(const struct turn *turn, struct core_tenant **last);
 /* How often a kernel ran longer than its tenant's hang_ns while others waited, and whose it was
  * last (NULL: it is gone). */
 u64 turn_hangs(const struct turn *turn, struct core_tenant **last);
+/* Gates are what enforces windows now. */
+bool turn_uses_gates(const struct turn *turn);
 /* The rotation's cycle in force, 0 = none. */
 u64 turn_cycle_ns(const struct turn *turn);
 

@@ -46,7 +46,8 @@ static int evict(struct turn *turn)
 		if (err)
 			return err;
 		tsg = turn_tsg_of(turn, status.tsg_id);
-		if (status.tsg_id == HW_NO_ID || (tsg && tsg->in_slot) ||
+		/* In the driver's list there may be some that nobody told of. */
+		if (status.tsg_id == HW_NO_ID || (tsg ? tsg->in_slot : turn->gates) ||
 		    status.state == HW_ENGINE_EMPTY)
 			return 0;
 		/* Idle between two kernels: the next would begin, whatever the list says. */
@@ -149,7 +150,7 @@ int turn_carry_out(struct turn *turn)
 	if (err)
 		return err;
 	tsg = turn_tsg_of(turn, status.tsg_id);
-	err = turn_image_put(turn);
+	err = turn->gates ? turn_gates_put(turn) : turn_image_put(turn);
 	if (err)
 		return err;
 	turn->core.let_go = false;

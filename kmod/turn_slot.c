@@ -99,5 +99,6 @@ bool turn_unserved_due(struct turn *turn, u64 now_ns)
 	turn->again_ns = now_ns + turn->again_gap_ns;
 	turn->unserved = NULL;
 	turn->counters.reminders++;
+	turn->remind = turn->gates;
 	return true;
 }

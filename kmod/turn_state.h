@@ -2,7 +2,8 @@
 /*
  * turn_state.h - the state of one turn, and what its files give each other: turn.c looks and goes
  * round, turn_image.c writes the image, turn_slot.c puts it in the slot and keeps an eye on that,
- * turn_edge.c makes the engine follow it and finds out when it did.
+ * turn_edge.c makes the engine follow it and finds out when it did; turn_gate.c is there instead of
+ * image and slot where the driver keeps those.
  */
 #ifndef QGPU_TURN_STATE_H
 #define QGPU_TURN_STATE_H
@@ -24,11 +25,14 @@
  * @crowded, @taken_ns: somebody who is admitted found no room in the image in the slot; since when
  *                      it is there
  * @engine_idle: at the last look
- * @unserved: has work and is in the slot beside an engine that is idle, in @unserved_looks looks
- * since
- *            @unserved_from_ns; NULL
+ * @unserved: has work and is in the slot beside an engine that is idle; NULL = nobody; in
+ *            @unserved_looks looks since @unserved_from_ns
  * @again_ns, @again_gap_ns: from when on the image may be submitted again for that, and how long
  *                           after the last time that is
+ * @loss_from_ns, @loss_count: losses of late
+ * @gates: by gates, not by images
+ * @air_at_ns: when somebody has been held for too long, or was let go for long enough
+ * @remind: whoever is admitted and waits is to be rung
  * @resume: where the rotation was cut when somebody else submitted; .tsg NULL = it was not
  * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
@@ -51,6 +55,10 @@ struct turn {
 	u32 unsure_entries;
 	bool crowded;
 	u64 taken_ns;
+	u64 loss_from_ns;
+	u32 loss_count;
+	bool gates, remind;
+	u64 air_at_ns;
 	struct core_phase resume;
 	bool engine_idle;
 	const struct turn_tsg *unserved;
@@ -110,6 +118,23 @@ int turn_slot_watch(struct turn *turn, u64 now_ns);
 void turn_unserved_engine(struct turn *turn, const struct hw_status *status);
 void turn_unserved_tsg(struct turn *turn, const struct turn_tsg *tsg, bool work);
 bool turn_unserved_due(struct turn *turn, u64 now_ns);
+
+/**
+ * turn_gates_put() - who the window that is on admits is open, others with work are closed
+ * turn_gates_air() - let go for a moment whoever was held for too long
+ * turn_gates_open() - everybody, for good
+ * Return: 0, an error of hw_ops.
+ */
+int turn_gates_put(struct turn *turn);
+int turn_gates_air(struct turn *turn, u64 now_ns);
+int turn_gates_open(struct turn *turn);
+/* Channels came or went. */
+void turn_gates_recount(struct turn *turn);
+/* A look found work of @tsg. */
+void turn_gates_saw_work(struct turn *turn, const struct turn_tsg *tsg);
+/* A look found it computing: if it is closed, that is its tail, or somebody enabled it again, or
+ * the card drops our stores (-EIO). NULL = nobody that is known. Return: 0, an error of hw_ops. */
+int turn_gates_saw_running(struct turn *turn, struct turn_tsg *tsg);
 
 /**
  * turn_carry_out() - bring what pick decided to the chip

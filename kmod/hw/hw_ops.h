@@ -71,7 +71,11 @@ struct hw_channel {
 	u8 runqueue;            /* runqueue selector */
 	u8 inst_target, userd_target; /* enum hw_target */
 	u64 inst_addr, userd_addr;
+	bool closed;            /* its gate, by us; the turn's own */
 };
+
+/* What to do with a channel's gate. Opening rings too. */
+enum hw_gate { HW_GATE_CLOSE, HW_GATE_OPEN, HW_GATE_RING };
 
 /* One TSG of an image: header and its channels. */
 struct hw_image_tsg {
@@ -124,6 +128,14 @@ struct hw_ops {
 	 * chip. It may come back unless it is outside the image in the slot. @deadline_ns is
 	 * absolute, in hw_now_ns() time. */
 	int (*preempt)(struct hw *hw, u32 engine_index, u16 tsg_id, u64 deadline_ns);
+
+	/* Close: the chip picks @channel no more, though what is on the engine stays; open: it does
+	 * again. Only ever the channel of that instance block: -ESTALE when the id is another's. One
+	 * that faulted, and to close one that is disabled already, is left alone. @changed: it was
+	 * not so before. -EIO: also when it does not open. Three accesses to close or ring, five to
+	 * open; does not sleep. */
+	int (*gate)(struct hw *hw, u32 runlist, const struct hw_channel *channel, enum hw_gate gate,
+		    bool *changed);
 
 	/* Who is on the engine. One register read, and while it is idle one more for each engine
 	 * that shares its runlist: what those do for the same TSG is computing too. Does not sleep. */

@@ -161,10 +161,11 @@ fakes::SimTsg &saturating(Beside &beside, int tenant, uint64_t kernel_ns) {
   return tsg;
 }
 
-class BesideAnAdversary : public ::testing::TestWithParam<int> {
+class BesideAnAdversary : public ::testing::TestWithParam<std::tuple<turn_method, int>> {
  protected:
-  uint64_t seed() const { return fakes::seed() + static_cast<uint64_t>(GetParam()); }
-  BesideOptions options() const { return {.seed = seed()}; }
+  turn_method method() const { return std::get<0>(GetParam()); }
+  uint64_t seed() const { return fakes::seed() + static_cast<uint64_t>(std::get<1>(GetParam())); }
+  BesideOptions options() const { return {.seed = seed(), .method = method()}; }
 };
 
 TEST_P(BesideAnAdversary, TwoToOneIsTwoToOne) {
@@ -186,7 +187,8 @@ TEST_P(BesideAnAdversary, TwoToOneIsTwoToOne) {
   EXPECT_NEAR(a_ran / (a_ran + b_ran), 2.0 / 3, 0.01);
   // The others are short jobs, each of which costs a switch.
   EXPECT_GT((a_ran + b_ran) / static_cast<double>(beside.nowNs() - from), 0.7);
-  EXPECT_GT(beside.counters().losses, 20u) << "the driver did not submit";
+  EXPECT_GT(method() == TURN_GATES ? beside.driver().submits() : beside.counters().losses, 20u)
+      << "the driver did not submit";
   EXPECT_LT(watchdog.longestNs(), kServedNs) << "the watchdog starves";
 }
 
@@ -213,7 +215,7 @@ TEST_P(BesideAnAdversary, AFifthIsAFifth) {
 TEST_P(BesideAnAdversary, NobodyIsLeftStopped) {
   QGPU_TRACE_SEED();
   std::mt19937_64 random(seed());
-  BesideOptions options{.seed = random()};
+  BesideOptions options{.seed = random(), .method = method()};
   auto *switches = reinterpret_cast<bool *>(&options.sim.config.sw);
   for (size_t i = 0; i < sizeof(chip_switches); i++) switches[i] = random() % 4 == 0;
   Beside beside(options);
@@ -243,7 +245,9 @@ TEST_P(BesideAnAdversary, NobodyIsLeftStopped) {
     EXPECT_GT(beside.card().runNs(*object->sim), before)
         << "TSG " << object->sim->id() << " of " << object->owner << " is stopped";
   EXPECT_LE(beside.longestTurnNs(), kTurnNs);
-  EXPECT_GT(adversary.races(), 20u);
+  if (method() == TURN_IMAGES) {
+    EXPECT_GT(adversary.races(), 20u);
+  }
 }
 
 // What unloading leaves is what the driver made: its list in the slot, its channels as it set them.
@@ -273,7 +277,37 @@ TEST_P(BesideAnAdversary, UnloadingLeavesEverythingAsTheDriverSetIt) {
   EXPECT_EQ(card.read32(CHIP_RUNLIST_REGS + CHIP_RUNLIST_SUBMIT), listed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, BesideAnAdversary, ::testing::Range(0, 5));
+INSTANTIATE_TEST_SUITE_P(Seeds, BesideAnAdversary,
+                         ::testing::Combine(::testing::Values(TURN_IMAGES, TURN_GATES),
+                                            ::testing::Range(0, 5)),
+                         [](const auto &info) {
+                           return (std::get<0>(info.param) == TURN_GATES ? "Gates" : "Images") +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+// A driver that submits all the time keeps its list, and shares are kept by gates from then on.
+TEST(BesideADriverThatSubmitsAllTheTime, GatesTakeOver) {
+  Beside beside({.method = TURN_IMAGES_THEN_GATES});
+  const int a = beside.addTenant({.weight = 200}), b = beside.addTenant({.weight = 100});
+  saturating(beside, a, kMilli);
+  saturating(beside, b, 3 * kMilli);
+  beside.start();
+  const auto submitsFor = [&](uint64_t ns, uint64_t each_ns) {
+    for (const uint64_t end = beside.nowNs() + ns; beside.nowNs() < end;) {
+      beside.driver().submit();
+      beside.runFor(each_ns);
+    }
+  };
+  submitsFor(3 * kSecond, 10 * kMilli);
+  EXPECT_FALSE(turn_uses_gates(beside.scheduler())) << "a hundred a second are borne";
+  submitsFor(2 * kSecond, 2 * kMilli);
+  EXPECT_TRUE(turn_uses_gates(beside.scheduler()));
+  const uint64_t a_ns = beside.ranNs(a), b_ns = beside.ranNs(b);
+  submitsFor(10 * kSecond, 2 * kMilli);
+  const double a_ran = static_cast<double>(beside.ranNs(a) - a_ns);
+  const double b_ran = static_cast<double>(beside.ranNs(b) - b_ns);
+  EXPECT_NEAR(a_ran / (a_ran + b_ran), 2.0 / 3, 0.01);
+}
 
 }  // namespace adversary_test
 }  // namespace qgpu::stress

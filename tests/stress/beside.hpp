@@ -21,6 +21,8 @@ using scenario::kMicro, scenario::kMilli, scenario::kSecond;
 
 struct BesideOptions {
   uint64_t seed = 1;
+  turn_method method = TURN_IMAGES;
+  uint64_t hold_max_ns = 0;
   fakes::SimOptions sim = {
       .mmio_read_ns = 1000, .mmio_write_ns = 100, .start_ns = 1'000'000, .keep_records = false};
 };
@@ -28,7 +30,7 @@ struct BesideOptions {
 class Beside : public DriverEars {
  public:
   explicit Beside(const BesideOptions &options = {})
-      : card_(options.sim), driver_(card_, Driver::kOwn), inner_(card_.io()) {
+      : options_(options), card_(options.sim), driver_(card_, Driver::kOwn), inner_(card_.io()) {
     driver_.listen(this);
     hw_.ops = &tu104_ops;
     hw_.io = {&kOps, this};
@@ -40,6 +42,8 @@ class Beside : public DriverEars {
     cfg.tenant_max = 64;
     cfg.params = scenario::World::params();
     cfg.seed = options.seed;
+    cfg.method = options.method;
+    cfg.hold_max_ns = options.hold_max_ns;
     turn_ = turn_create(&cfg, card_.nowNs());
     if (!turn_) throw std::bad_alloc();
     turn_policy_set(turn_, CORE_BURST_SHARE, 0);
@@ -62,25 +66,31 @@ class Beside : public DriverEars {
 
   // The slot is taken over, or the driver keeps it.
   void start() {
-    driver_.lend();
+    if (options_.method != TURN_GATES) driver_.lend();
     adopt();
     turn_start(turn_, card_.nowNs());
     apply();
   }
   // Unload: as a card is given back.
   void stop() {
-    turn_stop(turn_);
+    // The card may refuse for a moment; nothing is forgotten until it does not.
+    while (turn_stop(turn_)) card_.advanceBy(kMilli);
     stopped_ = true;
     next_turn_ns_ = ~0ull;
-    driver_.takeBack();
+    if (options_.method != TURN_GATES) driver_.takeBack();
   }
 
-  // The module's worker: a turn whenever one is due.
+  // The module's worker: a turn whenever one is due. With gates, what has gone without a word is
+  // found by a look at all there is now and then.
   void runFor(uint64_t ns) { runTo(card_.nowNs() + ns); }
   void runTo(uint64_t ns) {
     while (card_.nowNs() < ns) {
       card_.advanceTo(std::max(card_.nowNs(), std::min(ns, next_turn_ns_)));
       if (card_.nowNs() < next_turn_ns_) continue;
+      if (turn_uses_gates(turn_) && card_.nowNs() >= next_adoption_ns_) {
+        next_adoption_ns_ = card_.nowNs() + kAdoptNs;
+        adopt();
+      }
       const uint64_t before = card_.nowNs();
       u64 next = 0;
       note(turn_run(turn_, before, &next));
@@ -99,7 +109,11 @@ class Beside : public DriverEars {
 
   // --- the driver's events ---
   void created(Object &object) override { know(object); }
-  void freeing(Object &) override {}
+  void freeing(Object &object) override {
+    if (!object.known || stopped_) return;
+    note(turn_tsg_release(turn_, &object.turn));
+    for (const auto &channel : object.channels) EXPECT_FALSE(channel.closed) << channel.id;
+  }
   void destroyed(Object &object) override { forget(object); }
   void listChanged() override {
     if (stopped_) return;
@@ -148,10 +162,11 @@ class Beside : public DriverEars {
       if (object->sim && object->owner == owner) ns += card_.runNs(*object->sim);
     return ns;
   }
-  bool submitsSeen() const { return submits_seen_; }
+  uint64_t gateWrites() const { return gate_writes_; }
 
  private:
   static constexpr u32 kTsgsMax = 512;
+  static constexpr uint64_t kAdoptNs = 100 * kMilli;
 
   void know(Object &object) {
     core_tenant *tenant = object.owner == Object::kKernel ? nullptr : &this->tenant(object.owner);
@@ -181,7 +196,7 @@ class Beside : public DriverEars {
   static void write32(void *ctx, u32 offset, u32 value) {
     Beside &b = self(ctx);
     b.accesses_++;
-    b.mayWrite(offset);
+    b.mayWrite(offset, value);
     // It may take itself away.
     if (const auto fn = b.before_write_) fn(offset);
     if (b.answers()) b.inner_.ops->write32(b.inner_.ctx, offset, value);
@@ -190,16 +205,28 @@ class Beside : public DriverEars {
   static void wait(void *ctx, u64 ns) { self(ctx).card_.advanceBy(ns); }
   static void flush(void *, const hw_mem *) {}
 
-  // The slot of the own runlist and PREEMPT: nothing else is ever written.
-  void mayWrite(u32 offset) {
-    const bool slot = offset >= CHIP_RUNLIST_REGS && offset < CHIP_RUNLIST_REGS + 12;
-    submits_seen_ |= slot;
-    EXPECT_TRUE(slot || offset == CHIP_PREEMPT) << std::hex << offset;
+  // PREEMPT; the slot of the own runlist, or enable bits and doorbells: nothing else is ever
+  // written.
+  void mayWrite(u32 offset, u32 value) {
+    if (offset == CHIP_PREEMPT) return;
+    if (!turn_uses_gates(turn_)) {
+      EXPECT_TRUE(offset >= CHIP_RUNLIST_REGS && offset < CHIP_RUNLIST_REGS + 12)
+          << std::hex << offset;
+      return;
+    }
+    gate_writes_++;
+    if (offset == CHIP_USERMODE_PAGE + CHIP_USERMODE_DOORBELL) return;
+    EXPECT_TRUE(offset >= CHIP_PCCSR && offset < CHIP_PCCSR + 8 * CHIP_CHANNELS &&
+                offset % 8 == CHIP_PCCSR_CHANNEL)
+        << std::hex << offset;
+    value &= ~u32{CHIP_CH_NEXT};
+    EXPECT_TRUE(value == CHIP_CH_ENABLE_SET || value == CHIP_CH_ENABLE_CLR) << std::hex << value;
   }
 
   static constexpr hw_io_ops kOps = {
       .read32 = read32, .write32 = write32, .now_ns = now, .wait_ns = wait, .flush = flush};
 
+  BesideOptions options_;
   fakes::SimCard card_;
   Driver driver_;
   hw_io inner_;
@@ -207,10 +234,11 @@ class Beside : public DriverEars {
   turn *turn_ = nullptr;
   std::vector<std::unique_ptr<core_tenant>> tenants_;
   std::function<void(u32)> before_write_;
+  uint64_t next_adoption_ns_ = 0;
   uint64_t next_turn_ns_ = 0, longest_turn_ns_ = 0, accesses_ = 0;
-  uint64_t fail_after_ = 0, since_fail_ = 0;
+  uint64_t gate_writes_ = 0, fail_after_ = 0, since_fail_ = 0;
   int last_error_ = 0;
-  bool stopped_ = false, submits_seen_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace qgpu::stress

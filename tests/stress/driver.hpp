@@ -66,7 +66,8 @@ class Driver {
 
   // As RM does it: off its list, disabled, preempted, unbound. What it ran is booked before.
   void destroy(Object &object, Told told) {
-    if (told == kHooked) ears_->freeing(object);
+    // Closing is a call of the program's, and bracketed; what follows from it may come much later.
+    if (told == kHooked || slot_ == kOwn) ears_->freeing(object);
     fakes::SimTsg *sim = object.sim;
     object.turn.listed = false;
     object.sim = nullptr;

@@ -146,8 +146,12 @@ static inline u32 tu104_put(u32 field, u32 mask)
 #define TU104_PCCSR_CHANNEL_INST(c) (0x800000u + 8u * (c)) /* RW */
 #define TU104_PCCSR_CHANNEL_INST_PTR TU104_BITS(27, 0)	   /* address >> 12 */
 #define TU104_PCCSR_CHANNEL_INST_BIND TU104_BITS(31, 31)
-#define TU104_PCCSR_CHANNEL(c) (0x800004u + 8u * (c)) /* read only here; see hardware page 2.2 */
-#define TU104_PCCSR_CHANNEL_ENABLE TU104_BITS(0, 0)
+/* One store of NEXT as read with ENABLE_SET or _CLR: writing a word as read clears faults. */
+#define TU104_PCCSR_CHANNEL(c) (0x800004u + 8u * (c))
+#define TU104_PCCSR_CHANNEL_ENABLE TU104_BITS(0, 0) /* RO */
+#define TU104_PCCSR_CHANNEL_NEXT TU104_BITS(1, 1)   /* RW */
+#define TU104_PCCSR_CHANNEL_ENABLE_SET TU104_BITS(10, 10) /* W1S */
+#define TU104_PCCSR_CHANNEL_ENABLE_CLR TU104_BITS(11, 11) /* W1S */
 #define TU104_PCCSR_CHANNEL_PBDMA_FAULTED TU104_BITS(22, 22) /* W1C */
 #define TU104_PCCSR_CHANNEL_ENG_FAULTED TU104_BITS(23, 23)   /* W1C */
 #define TU104_PCCSR_CHANNEL_STATUS TU104_BITS(27, 24)
@@ -155,6 +159,13 @@ static inline u32 tu104_put(u32 field, u32 mask)
 #define TU104_PCCSR_CHANNEL_STATUS_ON_ENG 0x7
 #define TU104_PCCSR_CHANNEL_STATUS_ON_ENG_CTX_RELOAD 0xc
 #define TU104_PCCSR_CHANNEL_BUSY TU104_BITS(28, 28)
+
+/* ---- NV_USERMODE: doorbells; dev_usermode.ref.txt, NV_USERMODE_NOTIFY_CHANNEL_PENDING ---- */
+
+/* WO. The manual has it at 0x810090; this is the same register where every known driver rings. */
+#define TU104_DOORBELL 0xbb0090u
+#define TU104_DOORBELL_CHANNEL TU104_BITS(11, 0)
+#define TU104_DOORBELL_RUNLIST TU104_BITS(22, 16)
 
 /* ---- NV_PTIMER: the card's clock; dev_timer.ref.txt ---- */
 

@@ -162,8 +162,7 @@ int tu104_channel_work(struct hw *hw, u16 channel_id, u64 inst_addr, enum hw_cha
 		return err;
 	if (inst == 0xffffffffu)
 		return tu104_odd(hw);
-	if (!(inst & TU104_PCCSR_CHANNEL_INST_BIND) ||
-	    (u64)tu104_get(inst, TU104_PCCSR_CHANNEL_INST_PTR) << 12 != inst_addr)
+	if (!tu104_is_bound_to(inst, inst_addr))
 		return -ESTALE;
 	*out = channel_work(channel);
 	return 0;

@@ -15,6 +15,7 @@ const struct hw_ops tu104_ops = {
 	.submit = tu104_submit,
 	.slot_check = tu104_slot_check,
 	.preempt = tu104_preempt,
+	.gate = tu104_gate,
 	.status = tu104_status,
 	.channel_work = tu104_channel_work,
 };

@@ -24,6 +24,13 @@ int tu104_odd(struct hw *hw);
  */
 int tu104_read(struct hw *hw, u32 offset, u32 *value);
 
+/* Is a channel whose NV_PCCSR_CHANNEL_INST reads @inst the one of that instance block? */
+static inline bool tu104_is_bound_to(u32 inst, u64 inst_addr)
+{
+	return inst & TU104_PCCSR_CHANNEL_INST_BIND &&
+	       (u64)tu104_get(inst, TU104_PCCSR_CHANNEL_INST_PTR) << 12 == inst_addr;
+}
+
 /**
  * struct tu104_slice - a slice as a runlist entry holds it: (timeout << scale) units of 1024 ns
  */
@@ -62,6 +69,8 @@ int tu104_image_write(const struct hw_mem *mem, const struct hw_image_tsg *tsgs,
 int tu104_submit(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries);
 int tu104_slot_check(struct hw *hw, u32 runlist, const struct hw_mem *mem, u32 entries);
 int tu104_preempt(struct hw *hw, u32 engine_index, u16 tsg_id, u64 deadline_ns);
+int tu104_gate(struct hw *hw, u32 runlist, const struct hw_channel *channel, enum hw_gate gate,
+	       bool *changed);
 int tu104_status(struct hw *hw, u32 engine_index, struct hw_status *out);
 int tu104_channel_work(struct hw *hw, u16 channel_id, u64 inst_addr, enum hw_channel_work *out);
 
