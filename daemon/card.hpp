@@ -87,6 +87,7 @@ struct TenantStatus {
   uint64_t window_ns = 0;  // budget a period, 0 = in rotation
   bool awake = false;
   uint32_t tsgs = 0;
+  std::optional<uint32_t> copy_tsgs;  // on copy engines, accounted by nobody; method rm only
   std::optional<uint32_t> place;  // enum qgpu_place; absent: who drives the card does not say
 };
 

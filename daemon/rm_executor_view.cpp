@@ -145,6 +145,7 @@ TenantStatus RmExecutor::statusOf(const std::string &name, const Tenant &tenant)
     status.window_ns = stats.window_ns;
     status.awake = stats.awake != 0;
     status.tsgs = stats.tsgs;
+    status.copy_tsgs = stats.copy_tsgs;
     status.place = stats.place;
   }
   return status;

@@ -42,6 +42,7 @@ Json toJson(const TenantStatus &tenant) {
                  {"window_ns", tenant.window_ns}}},
                {"awake", tenant.awake},
                {"tsgs", tenant.tsgs}};
+  if (tenant.copy_tsgs) json["copy_tsgs"] = *tenant.copy_tsgs;
   if (tenant.place) json["place"] = placeName(*tenant.place);
   return json;
 }

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x65786571, 2
+MAGIC, VERSION = 0x65786571, 3
 HELLO, HELLO_REPLY, PLAN, PLAN_REPLY, ADD, GONE, PROCESS_REPLY, STATS, STATS_REPLY, EVENT = range(1, 11)
 POLICIES = {"best-effort": 0, "equal-share": 1, "fixed-share": 2, "burst-share": 3}
 CLASSES = {"normal": 0, "online": 1, "offline": 2}
@@ -21,13 +21,13 @@ STATUS = struct.Struct("<iI176s")
 PLAN_HEAD = struct.Struct("<QQIIII")
 PLAN_TENANT = struct.Struct("<IIIIIIQQ")
 HELLO_BODY = struct.Struct("<48s64s32s32sQQQQQIIII")
-STATS_BODY = struct.Struct("<QQQQQQQQQQQIIII")
+STATS_BODY = struct.Struct("<QQQQQQQQQQQIIIIQQQQQ")
 TENANT = struct.Struct("<IIQQIIII12QII")
 OBJECT = struct.Struct("<iIIIIIQQQ")
 EVENT_BODY = struct.Struct("<IIiIIIQQ176s")
 TENANT_NAMES = ("id share_ppm slice_ns window_ns awake tsgs processes source run_ns run_err_ns wait_ns "
                 "throttled_ns windows preempts overruns visits gates foreign_changes "
-                "wait_max_ns hangs place reserved").split()
+                "wait_max_ns hangs place copy_tsgs").split()
 OBJECT_NAMES = "pid tenant_id tsg_id runlist channels gated slice_ns found_ns uncontrolled_ns".split()
 HEAD_NAMES = ("time_ns since_ns generation cycle_ns switch_ns idle_ns nobody_ns controls refused "
               "lost_records cpu_ns source card_state").split()
@@ -55,7 +55,7 @@ class Executor:
         while True:
             if self.process.poll() is not None:
                 raise Refused("qgpu-exec ended with status %d" % self.process.returncode)
-            names = [n for n in os.listdir(self.run_dir) if n.endswith(".sock")]
+            names = [n for n in os.listdir(self.run_dir) if n.startswith("exec-") and n.endswith(".sock")]
             try:
                 self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 self.socket.connect(os.path.join(self.run_dir, names[0]))

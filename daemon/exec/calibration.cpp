@@ -20,6 +20,8 @@ constexpr uint64_t kGapMaxNs = 1'000'000;
 constexpr uint64_t kSliceMinUs = 200, kSliceMaxUs = 100'000;
 constexpr uint64_t kTurnMinNs = 1'000'000, kTurnMaxNs = 100'000'000;
 constexpr uint64_t kUntilMaxNs = 120'000'000'000;
+// After the result, before whoever asked has to be gone.
+constexpr uint64_t kLeftMaxNs = 10'000'000'000;
 
 Result<void> check(const MeasureRequest &request, uint64_t now_ns) {
   const auto within = [](uint64_t value, uint64_t low, uint64_t high) {
@@ -135,7 +137,7 @@ void Calibration::take(std::span<const Switch> records) {
     start_ns_ = record.time_ns;
     if (own)
       own->visits++;
-    else
+    else if (record.pid && record.pid != rm::kKernelPid)
       others_++;
   }
 }
@@ -200,7 +202,7 @@ void Calibration::finish(uint64_t traced_ns) {
     std::nth_element(gaps_ns_.begin(), middle, gaps_ns_.end());
     out.gap_ns = *middle;
   }
-  end();
+  phase_ = Phase::kDone;
   result_ = out;
 }
 
@@ -209,8 +211,14 @@ void Calibration::turn(uint64_t traced_ns) {
   const uint64_t now_ns = now_ns_();
   for (const Own &own : owns_) {
     own.process->step(now_ns);
-    if (own.process->state() == Process::State::kEnded || own_.io().ended(own.process->pidfd()))
-      return fail({ECONNABORTED, "a process of the measurement ended before its time", {}});
+    if (own.process->state() != Process::State::kEnded && !own_.io().ended(own.process->pidfd()))
+      continue;
+    if (phase_ == Phase::kDone) return end();
+    return fail({ECONNABORTED, "a process of the measurement ended before its time", {}});
+  }
+  if (phase_ == Phase::kDone) {
+    if (now_ns >= request_.until_ns + kLeftMaxNs) end();
+    return;
   }
   if (phase_ == Phase::kLooking) look();
   if (phase_ == Phase::kSettling) settle(traced_ns);

@@ -5,11 +5,12 @@
 // and starts nothing; it hands their pidfds over and waits.
 //
 //   begin() -> found, slice set (and let run and stopped by turns) -> a few visits -> measured from
-//   there until the time that was asked for -> result()
+//   there until the time that was asked for -> result() -> goes on so, for the processes' own
+//   counters are read later -> end()
 //
-// It is over when the measurement is done, when one of the processes ends, when the time is up, or
-// with end(), which a connection that closes stands for: slices are then as found, nobody is
-// stopped. Only their own objects are ever touched.
+// It is over with end(), which a connection that closes stands for, when one of the processes ends,
+// or some seconds after the time is up: slices are then as found, nobody is stopped. Only their own
+// objects are ever touched.
 #pragma once
 
 #include <functional>
@@ -52,7 +53,7 @@ class Calibration {
   std::optional<Result<Measured>> result();
 
  private:
-  enum class Phase { kNone, kLooking, kSettling, kMeasuring };
+  enum class Phase { kNone, kLooking, kSettling, kMeasuring, kDone };
   struct Own {
     std::unique_ptr<Process> process;
     uint64_t found_us = 0;  // 0: its slice is as it was

@@ -403,8 +403,10 @@ Stats Executor::stats() {
   std::map<uint32_t, TenantStats> tenants;
   for (const auto &[id, tenant] : roster_->tenants()) tenants[id] = statsOf(core_, *tenant);
   for (const auto &[id, managed] : processes_)
-    if (const auto it = tenants.find(managed.tenant_id); it != tenants.end())
+    if (const auto it = tenants.find(managed.tenant_id); it != tenants.end()) {
       it->second.processes++;
+      for (const Tsg &tsg : managed.process->tsgs()) it->second.copy_tsgs += !tsg.compute();
+    }
   for (const auto &tsg : roster_->tsgs()) {
     if (out.objects.size() < kMaxObjects) out.objects.push_back(statsOf(*tsg, options_.params));
     if (!tsg->tenant) continue;

@@ -113,6 +113,7 @@ class Executor {
   void turnTrace(uint64_t now_ns);
   bool wasStalled(uint64_t now_ns);
   void forgiveStall();
+  void inferNobody(uint64_t until_ns);
   void infer(uint64_t now_ns);
   void tellAccount();
   void enforce(uint64_t now_ns);

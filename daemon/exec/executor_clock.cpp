@@ -58,26 +58,35 @@ void Executor::goByClock(const std::string &why) {
   roster_->apply(plan);
 }
 
+// Two looks at one instant make an edge.
+void Executor::inferNobody(uint64_t until_ns) {
+  core_look(&core_, core_.looked_ns, CORE_SEEN_NOBODY, nullptr);
+  core_look(&core_, until_ns, CORE_SEEN_NOBODY, nullptr);
+}
+
 // Everybody that may run does, in proportion to the slices. Of each that may be wrong by all that
-// it was charged, or by all that it was not.
+// it was charged, or by all that it was not. Who is let run alone does not compute at once.
 void Executor::infer(uint64_t now_ns) {
-  uint64_t sum = 0, at = core_.looked_ns;
-  if (now_ns <= at) return;
-  const uint64_t span = now_ns - at;
-  for (const auto &tsg : roster_->tsgs())
-    if (tsg->tenant && !tsg->gated) sum += tsg->sliceUs();
+  if (now_ns <= core_.looked_ns) return;
+  uint64_t sum = 0, count = 0, begins_ns = 0;
   for (const auto &tsg : roster_->tsgs()) {
     if (!tsg->tenant || tsg->gated) continue;
-    const uint64_t part_ns = sum ? span * tsg->sliceUs() / sum : 0;
+    sum += tsg->sliceUs();
+    count++;
+    if (tsg->opened_ns) begins_ns = tsg->opened_ns + options_.params.duty_bias_ns;
+  }
+  if (!sum) inferNobody(now_ns);
+  if (count == 1 && begins_ns > core_.looked_ns) inferNobody(std::min(begins_ns, now_ns));
+  uint64_t at = core_.looked_ns;
+  const uint64_t span = now_ns - at;
+  for (const auto &tsg : roster_->tsgs()) {
+    if (!tsg->tenant || tsg->gated || !sum) continue;
+    const uint64_t part_ns = span * tsg->sliceUs() / sum;
     core_look(&core_, at, CORE_SEEN_TSG, &tsg->core);
     at += part_ns;
     core_look(&core_, at, CORE_SEEN_TSG, &tsg->core);
     tsg->tenant->inferred_err_ns += std::max(part_ns, span - part_ns);
   }
-  // Two looks at one instant make an edge.
-  if (!sum)
-    for (const uint64_t edge_ns : {at, now_ns})
-      core_look(&core_, edge_ns, CORE_SEEN_NOBODY, nullptr);
   // Who is stopped may be waiting.
   for (const auto &tsg : roster_->tsgs())
     if (tsg->tenant) core_work(&core_, &tsg->core, core_.looked_ns, true);

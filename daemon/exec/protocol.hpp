@@ -179,7 +179,9 @@ struct TenantStats {
   uint64_t wait_max_ns;      // longest single time from having work to running
   uint64_t hangs;            // kernels that ran longer than hang_ns while others waited
   uint32_t place;            // enum qgpu_place
-  uint32_t reserved;         // 0
+  // On copy engines, which the trace does not have: they are charged to nobody, their slices are
+  // left as they are.
+  uint32_t copy_tsgs;
 };
 
 // One TSG under control.

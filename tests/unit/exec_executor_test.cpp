@@ -46,6 +46,22 @@ TEST(Executor, LedgerAgreesWithWhatRan) {
   EXPECT_EQ(after.head.source, static_cast<uint32_t>(QGPU_SOURCE_TRACE));
 }
 
+// What they do is in no trace: they are counted, and neither charged nor touched.
+TEST(Executor, CopyEnginesAreCountedApart) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  bed.add(1, queued());
+  bed.add(1, queued());
+  bed.run(1 * kSecond);
+  const Stats stats = bed.executor->stats();
+  EXPECT_EQ(stats.tenants[0].copy_tsgs, 2u);
+  EXPECT_EQ(stats.tenants[0].tsgs, 2u);
+  EXPECT_EQ(stats.tenants[1].copy_tsgs, 0u);
+  for (const ObjectStats &object : stats.objects) EXPECT_EQ(object.runlist, 0u);
+}
+
 TEST(Executor, LaunchAndSyncTenantGetsItsShareByWindows) {
   QGPU_TRACE_SEED();
   Bed bed;
