@@ -12,6 +12,7 @@
 #include <linux/auxiliary_bus.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -22,6 +23,19 @@
 /* TSG ids and channel ids of the chip; every channel with its TSG's header, and one TSG twice. */
 #define TSGS_MAX 4096u
 #define IMAGE_BYTES ALIGN((TSGS_MAX + 4096u + 1 + HW_MAX_TSG_CHANNELS) * 16, 4096)
+
+static char *method = "images";
+module_param(method, charp, 0444);
+MODULE_PARM_DESC(method,
+		 "images (lists of our own) or gates (the driver's lists stay; channels are "
+		 "disabled and enabled); default images");
+
+static uint hold_max_ms = TURN_HOLD_MAX_NS / NSEC_PER_MSEC;
+module_param(hold_max_ms, uint, 0444);
+MODULE_PARM_DESC(hold_max_ms, "under gates the longest time that a tenant is held, 10 to 2000 ms; "
+			      "default 500");
+
+static enum turn_method turn_method; /* what @method says */
 
 DEFINE_MUTEX(qgpu_cards_lock);
 static LIST_HEAD(qgpu_cards); /* sorted by index */
@@ -245,6 +259,8 @@ static int make_turn(struct qgpu_card *card)
 		/* A plan may replace all tenants: old and new ones are there for a moment. */
 		.tenant_max = 2 * QGPU_TENANTS_MAX,
 		.seed = get_random_u64(),
+		.method = turn_method,
+		.hold_max_ns = (u64)hold_max_ms * NSEC_PER_MSEC,
 	};
 
 	core_params_default(&card->params);
@@ -354,7 +370,10 @@ static int take_over(struct qgpu_card *card)
 			err);
 		return err;
 	}
-	err = sim->ops->take_slot(sim, card->runlist);
+	if (turn_method == TURN_GATES)
+		err = sim->ops->follow_list(sim, card->runlist);
+	else
+		err = sim->ops->take_slot(sim, card->runlist);
 	if (err) {
 		dev_err(&sim->adev.dev, "qgpu: the driver keeps its runlist (error %d)\n", err);
 		sim->ops->unlisten(sim);
@@ -381,8 +400,8 @@ static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_devic
 	if (err)
 		goto err_stop;
 	auxiliary_set_drvdata(adev, card);
-	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by images\n", card->index, card->name,
-		card->uuid, card->runlist);
+	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by %s\n", card->index, card->name,
+		card->uuid, card->runlist, method);
 	return 0;
 
 err_stop:
@@ -396,6 +415,24 @@ err_put:
 	return err;
 }
 
+/* Channels that stay closed would never run again: as long as the card is there it is asked. */
+static void open_gates(struct qgpu_card *card)
+{
+	u32 tries;
+	int err;
+
+	/* TIMEOUT: 100 ms: a register that refuses for longer is not coming back by itself. */
+	for (tries = 0; tries < 100; tries++) {
+		mutex_lock(&card->lock);
+		err = turn_stop(card->turn);
+		mutex_unlock(&card->lock);
+		if (!err)
+			return;
+		msleep(1);
+	}
+	pr_err("qgpu: card %u: some channels are left disabled (error %d)\n", card->index, err);
+}
+
 static void sim_remove(struct auxiliary_device *adev)
 {
 	struct qgpu_card *card = auxiliary_get_drvdata(adev);
@@ -404,6 +441,8 @@ static void sim_remove(struct auxiliary_device *adev)
 	unlist_card(card);
 	set_running(card, false);
 	qgpu_sched_stop(card);
+	if (turn_method == TURN_GATES)
+		open_gates(card);
 	/* Until this returned the driver may tell us of changes, and they are applied. */
 	sim->ops->give_slot(sim, card->runlist);
 	sim->ops->unlisten(sim);
@@ -422,8 +461,27 @@ static struct auxiliary_driver sim_driver = {
 	.id_table = sim_ids,
 };
 
+static int parse_parameters(void)
+{
+	if (!strcmp(method, "gates")) {
+		turn_method = TURN_GATES;
+	} else if (strcmp(method, "images")) {
+		pr_err("qgpu: method=%s: images or gates\n", method);
+		return -EINVAL;
+	}
+	if (hold_max_ms < 10 || hold_max_ms > 2000) {
+		pr_err("qgpu: hold_max_ms=%u: 10 to 2000\n", hold_max_ms);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int qgpu_cards_register(void)
 {
+	int err = parse_parameters();
+
+	if (err)
+		return err;
 	return auxiliary_driver_register(&sim_driver);
 }
 

@@ -118,7 +118,8 @@ static int put_card(struct sk_buff *skb, void *object)
 	    nla_put_string(skb, QGPU_A_CARD_NAME, card->name) ||
 	    nla_put_u32(skb, QGPU_A_CARD_CHIP_ID, card->hw.id.chip_id) ||
 	    nla_put_flag(skb, QGPU_A_CARD_SIMULATED) ||
-	    nla_put_u32(skb, QGPU_A_CARD_METHOD, QGPU_METHOD_IMAGES) ||
+	    nla_put_u32(skb, QGPU_A_CARD_METHOD,
+			turn_uses_gates(card->turn) ? QGPU_METHOD_GATES : QGPU_METHOD_IMAGES) ||
 	    nla_put_u32(skb, QGPU_A_CARD_STATE, card->state) ||
 	    (card->reason && nla_put_string(skb, QGPU_A_CARD_REASON, card->reason)) ||
 	    nla_put_u32(skb, QGPU_A_CARD_POLICY, card->policy) ||

@@ -44,8 +44,11 @@ struct qgpu_driver_tsg {
  * @slice_changed: the driver wants the TSG to have another slice; list_changed follows when the
  *                 TSG is in the list
  * @list_changed: the driver's list for @runlist changed: these TSGs, in this order, are what
- *                exists and may be scheduled. Called only while qgpu holds the slot. Returns when
- *                no image in the slot holds anything outside.
+ *                exists and may be scheduled. While qgpu holds the slot: returns when no image in
+ *                it holds anything outside. While it follows the list: it is in the slot already.
+ * @call_begins: a call that stops or frees channels of the TSG comes next (FREE, DISABLE_CHANNELS,
+ *               a file that closes): returns when they are as the driver left them
+ * @call_ended: it was carried out, and the TSG is there still
  */
 struct qgpu_driver_events {
 	int (*tsg_created)(void *ctx, const struct qgpu_driver_tsg *tsg);
@@ -54,6 +57,8 @@ struct qgpu_driver_events {
 	void (*channel_destroyed)(void *ctx, u64 serial, u16 channel_id);
 	void (*slice_changed)(void *ctx, u64 serial, u64 slice_ns);
 	void (*list_changed)(void *ctx, u32 runlist, const u64 *serials, u32 count);
+	void (*call_begins)(void *ctx, u64 serial);
+	void (*call_ended)(void *ctx, u64 serial);
 };
 
 struct qgpu_sim_device;
@@ -67,6 +72,8 @@ struct qgpu_sim_device;
  * @unlisten: [front] after it returned no event is running or will come. Gives back all slots.
  * @take_slot: [front] from its return on the driver submits nothing on @runlist and reports
  *             list_changed instead; it is called once with the current list before this returns.
+ * @follow_list: [front] instead of take_slot: the driver goes on submitting on @runlist, and reports
+ *               list_changed after each time; once with the current list before this returns
  * @give_slot: [front] the driver submits its own list before this returns, then carries on
  *             by itself.
  */
@@ -79,6 +86,7 @@ struct qgpu_sim_ops {
 		      void *ctx);
 	void (*unlisten)(struct qgpu_sim_device *dev);
 	int (*take_slot)(struct qgpu_sim_device *dev, u32 runlist);
+	int (*follow_list)(struct qgpu_sim_device *dev, u32 runlist);
 	void (*give_slot)(struct qgpu_sim_device *dev, u32 runlist);
 };
 

@@ -401,12 +401,38 @@ static void on_list_changed(void *ctx, u32 runlist, const u64 *serials, u32 coun
 	}
 	turn_list_changed(card->turn);
 	/* A driver that lists anything has its card back, with an empty slot. */
-	if (!card->slot_taken || card->state == QGPU_CARD_LOST)
+	if (!card->slot_taken || (card->running && card->state == QGPU_CARD_LOST))
 		turn_start(card->turn, ktime_get_ns());
 	card->slot_taken = true;
 	qgpu_card_judge_locked(card, qgpu_card_apply_locked(card));
 	if (card->running)
 		qgpu_sched_kick(card);
+	mutex_unlock(&card->lock);
+}
+
+/* What is about to be stopped or freed is as the driver left it, whatever the card says. */
+static void on_call_begins(void *ctx, u64 serial)
+{
+	struct qgpu_card *card = ctx;
+	struct qgpu_tsg *tsg;
+
+	mutex_lock(&card->lock);
+	tsg = xa_load(&card->tsgs, serial);
+	if (tsg && tsg->scheduled && turn_tsg_release(card->turn, &tsg->turn))
+		pr_warn_ratelimited("qgpu: card %u: TSG %u could not be let go\n", card->index,
+				    tsg->turn.tsg_id);
+	mutex_unlock(&card->lock);
+}
+
+static void on_call_ended(void *ctx, u64 serial)
+{
+	struct qgpu_card *card = ctx;
+	struct qgpu_tsg *tsg;
+
+	mutex_lock(&card->lock);
+	tsg = xa_load(&card->tsgs, serial);
+	if (tsg && tsg->scheduled)
+		turn_tsg_retain(card->turn, &tsg->turn);
 	mutex_unlock(&card->lock);
 }
 
@@ -417,6 +443,8 @@ const struct qgpu_driver_events qgpu_driver_events = {
 	.channel_destroyed = on_channel_destroyed,
 	.slice_changed = on_slice_changed,
 	.list_changed = on_list_changed,
+	.call_begins = on_call_begins,
+	.call_ended = on_call_ended,
 };
 
 /* ---- a card's set of objects ---- */

@@ -109,6 +109,8 @@ void turn_tsg_move(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *
 /* It is about to be freed: the driver finds its channels as it left them. Return: 0, an error of
  * hw_ops. */
 int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg);
+/* It was not freed: it may be held again. */
+void turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg);
 /* It is in no image the chip will read after the turn_apply() that must have come before. */
 void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg);
 

@@ -274,3 +274,9 @@ int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg)
 	tsg->released = true;
 	return open_tsg(turn, tsg);
 }
+
+void turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg)
+{
+	tsg->released = false;
+	turn->core.stale |= turn->gates;
+}

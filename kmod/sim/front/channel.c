@@ -303,6 +303,7 @@ static void channel_destroy(struct front_object *object)
 	silence(channel);
 	mutex_lock(&host->mutex);
 	channel->leaving = true;
+	front_tell_call_begins_locked(tsg);
 	front_channel_disable_locked(channel);
 	if (channel->scheduled) {
 		channel->scheduled = false;
@@ -313,6 +314,8 @@ static void channel_destroy(struct front_object *object)
 	}
 	if (host->events)
 		host->events->channel_destroyed(host->events_ctx, tsg->serial, channel->id);
+	if (!tsg->leaving)
+		front_tell_call_ended_locked(tsg);
 	if (tsg->leaving ? front_channel_off_locked(channel) : front_tsg_evict_locked(tsg, channel))
 		front_channel_release_locked(channel);
 	mutex_unlock(&host->mutex);

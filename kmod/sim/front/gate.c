@@ -63,9 +63,11 @@ static u32 stop(struct front_channel *channel, void *arg)
 	mutex_lock(&host->mutex);
 	if (channel->gate == GATE_OPEN && !channel->leaving) {
 		/* Before it is disabled: a ring from here on is kept. */
+		front_tell_call_begins_locked(channel->tsg);
 		WRITE_ONCE(channel->rang, false);
 		channel->gate = params->only_scheduling ? GATE_UNLISTED : GATE_STOPPED;
 		front_channel_disable_locked(channel);
+		front_tell_call_ended_locked(channel->tsg);
 	}
 	mutex_unlock(&host->mutex);
 	return RM_OK;

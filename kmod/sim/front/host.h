@@ -87,6 +87,7 @@ struct front_past {
  * @lists: two buffers; @spare is the one that the card does not own
  * @events, @events_ctx: the listener, NULL if none
  * @slot_taken: the listener holds the slot of the graphics runlist
+ * @list_followed: it is told of the lists that are submitted
  * @list_lost: the chip did not take the last list
  * @serials: room for list_changed
  * @past, @past_count: ring of what is gone
@@ -108,7 +109,7 @@ struct front_host {
 	u32 spare;
 	const struct qgpu_driver_events *events;
 	void *events_ctx;
-	bool slot_taken;
+	bool slot_taken, list_followed;
 	bool list_lost;
 	u64 *serials;
 	struct front_past past[HOST_HISTORY];
@@ -188,6 +189,9 @@ int front_tell_channel_created_locked(struct front_channel *channel);
 void front_tell_slice_locked(struct front_tsg *tsg);
 /* What the list is, to who holds the slot. Caller holds host->mutex. */
 void front_tell_list_locked(struct front_host *host);
+/* Before and after a call that stops or frees channels of @tsg. */
+void front_tell_call_begins_locked(struct front_tsg *tsg);
+void front_tell_call_ended_locked(struct front_tsg *tsg);
 
 /* ---- debugfs.c ---- */
 

@@ -59,6 +59,24 @@ void front_tell_list_locked(struct front_host *host)
 	host->events->list_changed(host->events_ctx, host->card.gr_runlist, host->serials, count);
 }
 
+void front_tell_call_begins_locked(struct front_tsg *tsg)
+{
+	struct front_host *host = tsg->host;
+
+	lockdep_assert_held(&host->mutex);
+	if (host->events)
+		host->events->call_begins(host->events_ctx, tsg->serial);
+}
+
+void front_tell_call_ended_locked(struct front_tsg *tsg)
+{
+	struct front_host *host = tsg->host;
+
+	lockdep_assert_held(&host->mutex);
+	if (host->events)
+		host->events->call_ended(host->events_ctx, tsg->serial);
+}
+
 static u32 sim_read32(struct qgpu_sim_device *device, u32 offset)
 {
 	return sim_card_read32(&to_host(device)->card, offset);
@@ -153,6 +171,7 @@ static void unlisten(struct qgpu_sim_device *device)
 
 	mutex_lock(&host->mutex);
 	give_slot_locked(host);
+	host->list_followed = false;
 	host->events = NULL;
 	mutex_unlock(&host->mutex);
 }
@@ -167,6 +186,22 @@ static int take_slot(struct qgpu_sim_device *device, u32 runlist)
 		err = -EINVAL;
 	} else if (!host->slot_taken) {
 		host->slot_taken = true;
+		front_tell_list_locked(host);
+	}
+	mutex_unlock(&host->mutex);
+	return err;
+}
+
+static int follow_list(struct qgpu_sim_device *device, u32 runlist)
+{
+	struct front_host *host = to_host(device);
+	int err = 0;
+
+	mutex_lock(&host->mutex);
+	if (runlist != host->card.gr_runlist || !host->events || host->slot_taken) {
+		err = -EINVAL;
+	} else {
+		host->list_followed = true;
 		front_tell_list_locked(host);
 	}
 	mutex_unlock(&host->mutex);
@@ -191,5 +226,6 @@ const struct qgpu_sim_ops front_sim_ops = {
 	.listen = listen,
 	.unlisten = unlisten,
 	.take_slot = take_slot,
+	.follow_list = follow_list,
 	.give_slot = give_slot,
 };

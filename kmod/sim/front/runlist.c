@@ -122,6 +122,8 @@ void front_runlist_publish_locked(struct front_host *host)
 	}
 	submit(host, list, entries);
 	host->spare ^= 1;
+	if (host->list_followed)
+		front_tell_list_locked(host);
 }
 
 int front_runlist_init(struct front_host *host)

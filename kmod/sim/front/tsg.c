@@ -238,6 +238,7 @@ static void unschedule_locked(struct front_tsg *tsg)
 {
 	struct front_channel *channel;
 
+	front_tell_call_begins_locked(tsg);
 	list_for_each_entry(channel, &tsg->channels, node) {
 		front_channel_disable_locked(channel);
 		channel->scheduled = false;
@@ -246,6 +247,8 @@ static void unschedule_locked(struct front_tsg *tsg)
 		tsg->scheduled = false;
 		front_runlist_publish_locked(tsg->host);
 	}
+	if (!tsg->leaving)
+		front_tell_call_ended_locked(tsg);
 }
 
 /* All its channels at once; what follows for each is then cheap. */
