@@ -115,6 +115,7 @@ void RmExecutor::handle(std::span<const std::byte> packet, std::vector<CardEvent
     case exec::Type::kStatsRequest:
     case exec::Type::kMeasureRequest:
     case exec::Type::kMeasureReply:
+    case exec::Type::kSpansRequest:
     case exec::Type::kConstantsRequest:
     case exec::Type::kConstantsReply:
       return lose(Error{EPROTO, "the executor sends what nobody asked for", card_.uuid});

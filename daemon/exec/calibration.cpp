@@ -15,6 +15,8 @@ namespace {
 constexpr uint64_t kSettledVisits = 5;
 // Less than this is no measurement.
 constexpr uint64_t kMeasuredMinNs = 200'000'000;
+// Of each process; some times as many as two minutes have at the shortest slices.
+constexpr size_t kVisitsMax = 1'000'000;
 // Nobody waited in a longer gap.
 constexpr uint64_t kGapMaxNs = 1'000'000;
 constexpr uint64_t kSliceMinUs = 200, kSliceMaxUs = 100'000;
@@ -65,8 +67,8 @@ Result<void> Calibration::begin(const MeasureRequest &request, const std::vector
   request_ = request;
   phase_ = Phase::kLooking;
   for (size_t i = 0; i < request.process_count; i++)
-    owns_.push_back(
-        {std::make_unique<Process>(own_, request.pids[i], pidfds[i], rm::kClientBase, now_ns_())});
+    owns_.emplace_back().process =
+        std::make_unique<Process>(own_, request.pids[i], pidfds[i], rm::kClientBase, now_ns_());
   return {};
 }
 
@@ -79,6 +81,7 @@ void Calibration::end() {
   }
   owns_.clear();
   gaps_ns_.clear();
+  spans_.reset();
   phase_ = Phase::kNone;
   gate_ns_ = UINT64_MAX;
   on_pid_ = start_ns_ = end_ns_ = others_ = 0;
@@ -125,8 +128,8 @@ void Calibration::take(std::span<const Switch> records) {
   for (const Switch &record : records) {
     Own *own = byPid(record.pid);
     if (!record.start) {
-      if (own && phase_ == Phase::kMeasuring && on_pid_ == record.pid)
-        own->held_ns += record.time_ns - std::max(start_ns_, from_ns_);
+      if (own && on_pid_ == record.pid && own->past.size() < kVisitsMax)
+        own->past.push_back({start_ns_, record.time_ns});
       on_pid_ = 0;
       end_ns_ = record.time_ns;
       continue;
@@ -138,7 +141,7 @@ void Calibration::take(std::span<const Switch> records) {
     if (own)
       own->visits++;
     else if (record.pid && record.pid != rm::kKernelPid)
-      others_++;
+      others_ += phase_ == Phase::kMeasuring;
   }
 }
 
@@ -175,11 +178,31 @@ void Calibration::settle(uint64_t traced_ns) {
   if (std::any_of(owns_.begin(), owns_.end(),
                   [](const Own &own) { return own.visits < kSettledVisits; }))
     return;
-  for (Own &own : owns_) own.visits = own.held_ns = 0;
-  others_ = 0;
   from_ns_ = traced_ns;
   from_mono_ns_ = now_ns_();
   phase_ = Phase::kMeasuring;
+}
+
+uint64_t Calibration::medianGapNs() {
+  if (gaps_ns_.empty()) return 0;
+  const auto middle = gaps_ns_.begin() + static_cast<ptrdiff_t>(gaps_ns_.size() / 2);
+  std::nth_element(gaps_ns_.begin(), middle, gaps_ns_.end());
+  return *middle;
+}
+
+// Of the card's clock.
+void Calibration::measure(size_t i, uint64_t from_ns, uint64_t to_ns, Measured &out) const {
+  std::vector<Visit> visits = owns_[i].past;
+  // The one that is on.
+  if (on_pid_ == static_cast<uint32_t>(owns_[i].process->pid()))
+    visits.push_back({start_ns_, UINT64_MAX});
+  for (const Visit &visit : visits) {
+    const uint64_t begin_ns = std::max(visit.from_ns, from_ns),
+                   end_ns = std::min(visit.to_ns, to_ns);
+    if (end_ns > begin_ns) out.held_ns[i] += end_ns - begin_ns;
+    out.visits[i] += visit.to_ns > from_ns && visit.to_ns <= to_ns;
+  }
+  out.span_ns[i] = to_ns - std::min(from_ns, to_ns);
 }
 
 void Calibration::finish(uint64_t traced_ns) {
@@ -189,40 +212,53 @@ void Calibration::finish(uint64_t traced_ns) {
     return fail({EBUSY, "others ran on the card while it was measured", {}});
   Measured out{};
   out.from_ns = from_mono_ns_;
-  out.to_ns = from_mono_ns_ + (traced_ns - from_ns_);
-  for (size_t i = 0; i < owns_.size(); i++) {
-    Own &own = owns_[i];
-    if (on_pid_ == static_cast<uint32_t>(own.process->pid()))
-      own.held_ns += traced_ns - std::min(traced_ns, std::max(start_ns_, from_ns_));
-    out.held_ns[i] = own.held_ns;
-    out.visits[i] = own.visits;
-  }
-  if (!gaps_ns_.empty()) {
-    const auto middle = gaps_ns_.begin() + static_cast<ptrdiff_t>(gaps_ns_.size() / 2);
-    std::nth_element(gaps_ns_.begin(), middle, gaps_ns_.end());
-    out.gap_ns = *middle;
-  }
+  out.gap_ns = medianGapNs();
+  for (size_t i = 0; i < owns_.size(); i++) measure(i, from_ns_, traced_ns, out);
   phase_ = Phase::kDone;
   result_ = out;
 }
 
+void Calibration::answerSpans(uint64_t traced_ns) {
+  const auto card_ns = [&](uint64_t mono_ns) { return mono_ns + from_ns_ - from_mono_ns_; };
+  Measured out{};
+  out.from_ns = from_mono_ns_;
+  out.gap_ns = medianGapNs();
+  for (size_t i = 0; i < owns_.size(); i++) {
+    const uint64_t from_ns = card_ns(spans_->from_ns[i]), to_ns = card_ns(spans_->to_ns[i]);
+    if (to_ns > traced_ns) return;  // at a later turn
+    measure(i, from_ns, to_ns, out);
+  }
+  spans_.reset();
+  result_ = out;
+}
+
+// Once it is measured that is no failure: what they left is known.
+bool Calibration::anyEnded() {
+  bool any = false;
+  for (Own &own : owns_) {
+    Process &process = *own.process;
+    if (process.state() == Process::State::kEnded) continue;
+    process.step(now_ns_());
+    if (process.state() != Process::State::kEnded && !own_.io().ended(process.pidfd())) continue;
+    (void)process.stillThere();
+    own.found_us = 0;
+    any = true;
+  }
+  return any;
+}
+
 void Calibration::turn(uint64_t traced_ns) {
   if (!runs()) return;
-  const uint64_t now_ns = now_ns_();
-  for (const Own &own : owns_) {
-    own.process->step(now_ns);
-    if (own.process->state() != Process::State::kEnded && !own_.io().ended(own.process->pidfd()))
-      continue;
-    if (phase_ == Phase::kDone) return end();
-    return fail({ECONNABORTED, "a process of the measurement ended before its time", {}});
-  }
+  const bool ended = anyEnded();
   if (phase_ == Phase::kDone) {
-    if (now_ns >= request_.until_ns + kLeftMaxNs) end();
+    if (spans_) answerSpans(traced_ns);
+    if (now_ns_() >= request_.until_ns + kLeftMaxNs) end();
     return;
   }
+  if (ended) return fail({ECONNABORTED, "a process of the measurement ended before its time", {}});
   if (phase_ == Phase::kLooking) look();
   if (phase_ == Phase::kSettling) settle(traced_ns);
-  if (runs() && now_ns >= request_.until_ns) finish(traced_ns);
+  if (runs() && now_ns_() >= request_.until_ns) finish(traced_ns);
 }
 
 }  // namespace qgpu::exec

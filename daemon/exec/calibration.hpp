@@ -51,18 +51,29 @@ class Calibration {
   void turn(uint64_t traced_ns);
   // Of a measurement that is over, once.
   std::optional<Result<Measured>> result();
+  // Of the measurement before: result() has these spans of each process, in the own clock, once all
+  // of them are in the trace. Also after the processes have ended; not after end().
+  void askSpans(const SpansRequest &request) { spans_ = request; }
 
  private:
   enum class Phase { kNone, kLooking, kSettling, kMeasuring, kDone };
+  struct Visit {
+    uint64_t from_ns, to_ns;
+  };
   struct Own {
     std::unique_ptr<Process> process;
-    uint64_t found_us = 0;  // 0: its slice is as it was
-    uint64_t visits = 0, held_ns = 0;
+    uint64_t found_us = 0;  // 0: its slice is as it was, or it has ended
+    uint64_t visits = 0;
+    std::vector<Visit> past;
   };
 
   void look();
   void settle(uint64_t traced_ns);
+  bool anyEnded();
   void finish(uint64_t traced_ns);
+  void answerSpans(uint64_t traced_ns);
+  void measure(size_t i, uint64_t from_ns, uint64_t to_ns, Measured &out) const;
+  uint64_t medianGapNs();
   void fail(const Error &error);
   Result<void> setSlices();
   void setGate(bool stopped);
@@ -75,6 +86,7 @@ class Calibration {
   MeasureRequest request_{};
   std::vector<Own> owns_;
   std::optional<Result<Measured>> result_;
+  std::optional<SpansRequest> spans_;
   bool stopped_ = false;
   uint64_t gate_ns_ = UINT64_MAX;                    // of the card; when the gate changes next
   uint64_t from_ns_ = 0, from_mono_ns_ = 0;          // since when it measures

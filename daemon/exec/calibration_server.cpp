@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include <cstring>
+#include <cerrno>
 
 namespace qgpu::exec {
 namespace {
@@ -70,6 +70,12 @@ void CalibrationServer::answer(const Packet &packet) {
     return;
   }
   closeAll(packet.fds);
+  if (const auto spans = decodeSpansRequest(packet.bytes)) {
+    serial_ = spans->header.serial;
+    if (executor_.measuring()) return executor_.askSpans(*spans);
+    const Error error{ENOENT, "nothing was measured on this connection", {}};
+    return reply(Type::kMeasureReply, &error);
+  }
   const auto request = decodeConstantsRequest(packet.bytes);
   if (!request) return drop();
   serial_ = request->header.serial;

@@ -34,11 +34,11 @@ Error unlikely(const std::string &what, double ns) {
 // Of the i-th process, in parts of the clock's time and per nanosecond.
 struct Rates {
   Rates(const CardMeasurement &m, size_t i)
-      : held(static_cast<double>(m.traced.held_ns[i]) / spanNs(m)),
-        visits(static_cast<double>(m.traced.visits[i]) / spanNs(m)),
+      : held(static_cast<double>(m.traced.held_ns[i]) / spanNs(m, i)),
+        visits(static_cast<double>(m.traced.visits[i]) / spanNs(m, i)),
         computed(m.computed[i]) {}
-  static double spanNs(const CardMeasurement &m) {
-    return static_cast<double>(std::max<uint64_t>(m.traced.to_ns - m.traced.from_ns, 1));
+  static double spanNs(const CardMeasurement &m, size_t i) {
+    return static_cast<double>(std::max<uint64_t>(m.traced.span_ns[i], 1));
   }
   double held, visits, computed;
 };

@@ -63,6 +63,8 @@ class Executor {
 
   // Of qgpuctl calibrate. Takes the pidfds, also when it refuses.
   Result<void> beginMeasuring(const MeasureRequest &request, const std::vector<int> &pidfds);
+  bool measuring() const { return calibration_->runs(); }
+  void askSpans(const SpansRequest &request) { calibration_->askSpans(request); }
   void endMeasuring() { calibration_->end(); }
   // Of a measurement that is over, once.
   std::optional<Result<Measured>> measured() { return calibration_->result(); }

@@ -45,6 +45,8 @@ Size sizeOf(Type type) {
       return {sizeof(MeasureRequest), false};
     case Type::kMeasureReply:
       return {sizeof(MeasureReply), false};
+    case Type::kSpansRequest:
+      return {sizeof(SpansRequest), false};
     case Type::kConstantsRequest:
       return {sizeof(ConstantsRequest), false};
     case Type::kConstantsReply:
@@ -250,6 +252,10 @@ Result<MeasureRequest> decodeMeasureRequest(std::span<const std::byte> packet) {
 
 Result<MeasureReply> decodeMeasureReply(std::span<const std::byte> packet) {
   return decodeReply<MeasureReply>(packet, Type::kMeasureReply);
+}
+
+Result<SpansRequest> decodeSpansRequest(std::span<const std::byte> packet) {
+  return decodeFixed<SpansRequest>(packet, Type::kSpansRequest);
 }
 
 Result<ConstantsRequest> decodeConstantsRequest(std::span<const std::byte> packet) {

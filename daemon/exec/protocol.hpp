@@ -20,8 +20,8 @@
 //
 // qgpuctl calibrate speaks to the executor itself, on /run/qgpu/calibrate-<uuid>.sock:
 // MeasureRequest with a pidfd for each of its processes, MeasureReply when it is measured;
-// ConstantsRequest, ConstantsReply. A connection that ends ends what it asked for
-// (calibration.hpp).
+// SpansRequest, another MeasureReply; ConstantsRequest, ConstantsReply. A connection that ends ends
+// what it asked for (calibration.hpp).
 //
 // Shares are parts per million, times nanoseconds; time_ns and since_ns are CLOCK_MONOTONIC.
 // Numbers of policy, class, source, place and card state are those of <linux/qgpu.h>.
@@ -61,6 +61,7 @@ enum class Type : uint16_t {
   kEvent,
   kMeasureRequest,
   kMeasureReply,
+  kSpansRequest,
   kConstantsRequest,
   kConstantsReply,
 };
@@ -257,7 +258,8 @@ struct MeasureRequest {
 };
 
 struct Measured {
-  uint64_t from_ns, to_ns;  // CLOCK_MONOTONIC
+  uint64_t from_ns;                // CLOCK_MONOTONIC; since when everything is as it was asked for
+  uint64_t span_ns[kMeasuredMax];  // in which it held the engine so long, and left it so often
   uint64_t held_ns[kMeasuredMax], visits[kMeasuredMax];
   uint64_t gap_ns;  // median; 0: there was none
 };
@@ -266,6 +268,13 @@ struct MeasureReply {
   Header header;
   Status status;
   Measured measured;
+};
+
+// Of the measurement before, also when its processes have ended: these spans of each, in
+// CLOCK_MONOTONIC. Its reply is a MeasureReply.
+struct SpansRequest {
+  Header header;
+  uint64_t from_ns[kMeasuredMax], to_ns[kMeasuredMax];
 };
 
 // From now on, and after restarts.
@@ -279,8 +288,9 @@ struct ConstantsReply {
   Status status;
 };
 
-static_assert(sizeof(MeasureRequest) == 64 && sizeof(Measured) == 56);
-static_assert(sizeof(MeasureReply) == 256 && sizeof(ConstantsRequest) == 56);
+static_assert(sizeof(MeasureRequest) == 64 && sizeof(Measured) == 64);
+static_assert(sizeof(SpansRequest) == 48);
+static_assert(sizeof(MeasureReply) == 264 && sizeof(ConstantsRequest) == 56);
 static_assert(sizeof(CardConstants) == 40 && sizeof(ConstantsReply) == 200);
 static_assert(sizeof(Header) == 16 && sizeof(Status) == 184 && sizeof(HelloRequest) == 16);
 static_assert(sizeof(HelloReply) == 432 && sizeof(PlanTenant) == 40 && sizeof(PlanRequest) == 48);
@@ -334,6 +344,7 @@ Result<Stats> decodeStats(std::span<const std::byte> packet);
 Result<Event> decodeEvent(std::span<const std::byte> packet);
 Result<MeasureRequest> decodeMeasureRequest(std::span<const std::byte> packet);
 Result<MeasureReply> decodeMeasureReply(std::span<const std::byte> packet);
+Result<SpansRequest> decodeSpansRequest(std::span<const std::byte> packet);
 Result<ConstantsRequest> decodeConstantsRequest(std::span<const std::byte> packet);
 Result<ConstantsReply> decodeConstantsReply(std::span<const std::byte> packet);
 

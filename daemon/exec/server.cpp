@@ -90,6 +90,7 @@ void Server::answer(std::span<const std::byte> packet, std::vector<int> &fds) {
     case Type::kEvent:
     case Type::kMeasureRequest:
     case Type::kMeasureReply:
+    case Type::kSpansRequest:
     case Type::kConstantsRequest:
     case Type::kConstantsReply:
       return drop();

@@ -78,7 +78,8 @@ class Calibrator {
   std::vector<std::string> arguments(double warmup, double seconds) const;
   Result<void> findSpeed();
   Result<exec::CardMeasurement> measure(size_t loads, uint64_t slice_us, bool turns);
-  Result<double> computedBy(LoadChild &load, const exec::Measured &traced) const;
+  Result<double> computedBy(LoadChild &load, uint64_t settled_ns, uint64_t &from_ns,
+                            uint64_t &to_ns) const;
 
   Place place_;
   CalibrateOptions options_;
@@ -116,11 +117,14 @@ Result<void> Calibrator::findSpeed() {
   return {};
 }
 
-// A second, as its own counters have it.
-Result<double> Calibrator::computedBy(LoadChild &load, const exec::Measured &traced) const {
+// A second, as its own counters have it; and when that was.
+Result<double> Calibrator::computedBy(LoadChild &load, uint64_t settled_ns, uint64_t &from_ns,
+                                      uint64_t &to_ns) const {
   const auto json = load.wait();
   if (!json) return json.error();
-  if (json->value("begin_ns", uint64_t{0}) < traced.from_ns)
+  from_ns = json->value("begin_ns", uint64_t{0});
+  to_ns = from_ns + static_cast<uint64_t>(json->value("seconds", 0.0) * 1e9);
+  if (from_ns < settled_ns)
     return Error{ETIMEDOUT, "the loads were under control too late: give them more --seconds", {}};
   const double seconds = json->value("seconds", 0.0);
   const double busy_s =
@@ -129,8 +133,8 @@ Result<double> Calibrator::computedBy(LoadChild &load, const exec::Measured &tra
   return busy_s / seconds;
 }
 
-// The loads go on for longer than is measured, and what each computed is of a time in which it was
-// measured, or was just before.
+// The loads go on until they have counted, and then the executor is asked what each held the card
+// for in just that time.
 Result<exec::CardMeasurement> Calibrator::measure(size_t loads, uint64_t slice_us, bool turns) {
   auto measurer = Measurer::open(place_.socket);
   if (!measurer) return measurer.error();
@@ -155,11 +159,16 @@ Result<exec::CardMeasurement> Calibrator::measure(size_t loads, uint64_t slice_u
   const auto traced = measurer->measure(request, pidfds);
   if (!traced) return traced.error();
   exec::CardMeasurement out{*traced, {}, slice_us, request.on_ns, request.off_ns};
+  exec::SpansRequest spans{};
   for (size_t i = 0; i < loads; i++) {
-    const auto computed = computedBy(*children[i], *traced);
+    const auto computed =
+        computedBy(*children[i], traced->from_ns, spans.from_ns[i], spans.to_ns[i]);
     if (!computed) return computed.error();
     out.computed[i] = *computed;
   }
+  const auto held = measurer->spans(spans);
+  if (!held) return held.error();
+  out.traced = *held;
   return out;
 }
 
@@ -213,7 +222,7 @@ void print(const Place &place, const CalibrateOptions &options,
               options.dry_run ? " (nothing was stored)" : ", stored");
   for (size_t i = 0; i < std::size(values); i++) {
     const double before = place.costs.value(values[i].first, 0.0) / 1e3;
-    if (values[i].second)
+    if (values[i].second || i != std::size(values) - 1)
       std::printf("  %-44s %7.1f us (was %.1f)\n", kMeanings[i],
                   static_cast<double>(values[i].second) / 1e3, before);
     else

@@ -120,12 +120,20 @@ Result<std::vector<std::byte>> Measurer::exchange(std::span<const std::byte> pac
 Result<exec::Measured> Measurer::measure(exec::MeasureRequest request,
                                          const std::vector<int> &pidfds) {
   request.header = exec::makeHeader(exec::Type::kMeasureRequest, sizeof(request), 1);
-  const auto answer = exchange(bytesOf(request), pidfds, request.until_ns + kPatienceNs);
+  return measuredOf(exchange(bytesOf(request), pidfds, request.until_ns + kPatienceNs));
+}
+
+Result<exec::Measured> Measurer::measuredOf(const Result<std::vector<std::byte>> &answer) {
   if (!answer) return answer.error();
   const auto reply = exec::decodeMeasureReply(*answer);
   if (!reply) return reply.error();
   if (reply->status.error) return errorOf(reply->status);
   return reply->measured;
+}
+
+Result<exec::Measured> Measurer::spans(exec::SpansRequest request) {
+  request.header = exec::makeHeader(exec::Type::kSpansRequest, sizeof(request), 3);
+  return measuredOf(exchange(bytesOf(request), {}, monotonicNowNs() + kPatienceNs));
 }
 
 Result<void> Measurer::store(const exec::CardConstants &constants) {

@@ -51,10 +51,13 @@ class Measurer {
 
   // With pidfds for the request's processes. Waits until it is measured.
   Result<exec::Measured> measure(exec::MeasureRequest request, const std::vector<int> &pidfds);
+  // Of that measurement, once its processes have ended.
+  Result<exec::Measured> spans(exec::SpansRequest request);
   Result<void> store(const exec::CardConstants &constants);
 
  private:
   explicit Measurer(UniqueFd fd) : fd_(std::move(fd)) {}
+  static Result<exec::Measured> measuredOf(const Result<std::vector<std::byte>> &answer);
   Result<std::vector<std::byte>> exchange(std::span<const std::byte> packet,
                                           const std::vector<int> &fds, uint64_t until_ns);
 
