@@ -68,6 +68,8 @@ class FakeExecutor {
   uint32_t card_state = QGPU_CARD_OK;
   exec::Status shortfall = exec::makeStatus(nullptr);  // why card_state is not OK
   std::optional<Error> refuse_plan, refuse_hello;
+  exec::CardConstants constants{};      // what StatsReply says the card costs
+  uint32_t source = QGPU_SOURCE_TRACE;  // of run times
   bool silent = false;                  // reads, does not answer
   std::vector<std::byte> send_instead;  // once, for the next request
   uint64_t time_ns = 1000;              // goes on with each StatsReply
@@ -179,6 +181,8 @@ class FakeExecutor {
         stats.head.generation = generation;
         stats.head.card_state = card_state;
         stats.head.status = shortfall;
+        stats.head.constants = constants;
+        stats.head.source = source;
         for (const auto &[id, tenant] : tenants) stats.tenants.push_back(tenant);
         return send(exec::encode(std::move(stats)));
       }

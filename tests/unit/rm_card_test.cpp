@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "card_set.hpp"
@@ -15,6 +16,7 @@
 #include "fakes/fake_kernel.hpp"
 #include "fakes/seed.hpp"
 #include "fakes/temp_folder.hpp"
+#include "snapshot_json.hpp"
 
 namespace qgpu {
 namespace rm_card_test {
@@ -351,6 +353,35 @@ TEST_F(RmCardTest, StatusSaysWhatTheExecutorCounts) {
   executor().stop();
   ASSERT_TRUE(untilState(QGPU_CARD_DEGRADED));
   EXPECT_FALSE(info().executor);
+}
+
+// Where run times come from stands beside them, and what the card costs once that was measured.
+TEST_F(RmCardTest, SourceAndCostsAreShown) {
+  executor();
+  ASSERT_TRUE(card().apply(twoToOne()).ok());
+  EXPECT_EQ(info().switch_ns, 200'000u);
+  exec::TenantStats stats{};
+  stats.id = tenantOf("a").id;
+  {
+    auto guard = executor().lock();
+    stats.copy_tsgs = 3;
+    stats.source = exec::kSourceNvml;
+    executor().tenants[stats.id] = stats;
+    executor().source = exec::kSourceNvml;
+    executor().constants = {60'000, 40'000, 15'000, 20'000, 1'700'000'000};
+  }
+  const CardInfo now = untilInfo(
+      [](const CardInfo &info) { return info.executor && info.executor->costs.measured_s; });
+  EXPECT_EQ(now.switch_ns, 100'000u);
+  const auto cards = card().inventory();
+  ASSERT_TRUE(cards.ok());
+  const nlohmann::json json = toJson(cards->front(), nullptr);
+  EXPECT_EQ(json["executor"]["source"], "nvml");
+  EXPECT_EQ(json["executor"]["costs"]["visit_ns"], 60'000);
+  for (const auto &tenant : json["tenants"])
+    if (tenant["name"] == "a") {
+      EXPECT_EQ(tenant["copy_tsgs"], 3);
+    }
 }
 
 TEST_F(RmCardTest, EventsHaveTheTenantsName) {
