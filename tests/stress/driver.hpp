@@ -71,10 +71,12 @@ class Driver {
     fakes::SimTsg *sim = object.sim;
     object.turn.listed = false;
     object.sim = nullptr;
+    leaving_ = &object;
     changed(told);
     book(object, *sim);
     card_.destroyTsg(*sim);
     if (told == kHooked) ears_->destroyed(object);
+    leaving_ = nullptr;
     sweep();
   }
 
@@ -130,7 +132,9 @@ class Driver {
 
   // What qgpu no longer knows and the driver no longer has is gone.
   void sweep() {
-    std::erase_if(objects_, [](const auto &object) { return !object->sim && !object->known; });
+    std::erase_if(objects_, [this](const auto &object) {
+      return !object->sim && !object->known && object.get() != leaving_;
+    });
   }
 
   std::list<std::unique_ptr<Object>> &objects() { return objects_; }
@@ -169,6 +173,7 @@ class Driver {
   fakes::SimCard &card_;
   Slot slot_;
   DriverEars *ears_ = nullptr;
+  const Object *leaving_ = nullptr;
   std::list<std::unique_ptr<Object>> objects_;
   std::map<int, uint64_t> gone_ns_;
   uint64_t serial_ = 0, submits_ = 0;

@@ -4,6 +4,7 @@ qgpu_add_test(stress_test
   SOURCES tests/stress/adversary_test.cpp
           tests/stress/copies_test.cpp
           tests/stress/faults_test.cpp
+          tests/stress/gates_storm_test.cpp
           tests/stress/gates_test.cpp
           tests/stress/storm_test.cpp
           tests/stress/switches_test.cpp
