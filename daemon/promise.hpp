@@ -20,8 +20,8 @@ struct TenantPromise {
   // group beside online tenants: it takes turns in windows and loses the engine to them. Not in it:
   // tails of work that cannot be cut; gaps that are held for launch-and-sync owners of windows;
   // the order by lag that tenants get who do not fit the rotation; more than one tenant that wakes
-  // in one round of it. Who asked for a wait has room for held gaps and wakers in what it asked
-  // for.
+  // in one round of it. Who asked for a wait has room for all of these but tails in what it
+  // asked for.
   uint64_t wait_ns = 0;
   uint32_t off_ppm = 0;  // most that any second may be off by, of the share's whole
 };

@@ -110,6 +110,13 @@ u64 core_wait_rotating_ns(const struct core_params *params, u32 contexts, u64 sl
 	return slices_ns + overhead_ns(params, contexts);
 }
 
+u64 core_wait_pressed_ns(const struct core_params *params, u32 count)
+{
+	u64 window_ns = 2 * params->switch_ns + params->takeoff_ns;
+
+	return 2 * params->sample_ns + count * window_ns;
+}
+
 u64 core_slices_within_ns(const struct core_params *params, u32 awake, u32 asleep, u64 wait_ns)
 {
 	u32 contexts = awake + asleep;
@@ -196,10 +203,11 @@ static u64 rotating_bound(const struct core_crowd *crowd)
 {
 	u64 slices_ns = 4ull * crowd->members * crowd->params->switch_ns;
 	struct core_load load = crowd->load;
+	u64 wait_ns = core_wait_rotating_ns(crowd->params, crowd->members, slices_ns);
 
 	core_load_ceilings(&load, crowd->params, crowd->capped);
-	return core_load_stretch(&load,
-				 core_wait_rotating_ns(crowd->params, crowd->members, slices_ns));
+	wait_ns = max(wait_ns, core_wait_pressed_ns(crowd->params, crowd->members));
+	return core_load_stretch(&load, wait_ns);
 }
 
 static u64 clocked_bound(const struct core_crowd *crowd, u32 share_ppm)

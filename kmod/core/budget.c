@@ -110,6 +110,7 @@ void core_budget_queue(struct core *core, struct core_tenant *tenant, u64 now_ns
 		return;
 	tenant->deadline_ns = rank(core, tenant);
 	core_heap_push(&core->ranked, tenant);
+	core->press_at_ns = min(core->press_at_ns, core_presses_from_ns(tenant));
 }
 
 void core_budget_had_turn(struct core *core, struct core_tenant *tenant, u64 now_ns)

@@ -167,11 +167,23 @@
  *
  *     wait <= 2*(F - b) + max(longest window, F - b) + s + p                            (C)
  *
+ * Beside windows by lag whoever was promised a wait has windows of its own. It is noticed to have
+ * work after 2*P at most; with what windows on the clock and ceilings leave of its promise w_i, n
+ * such tenants, and R half of the least w_i - 2*P - n*(s+p), it takes the engine once it waited
+ *
+ *     w_i - 2*P - n*(s+p) - R,     for a window of R * phi_i / 2                         (P)
+ *
+ * from anybody but owners on the clock and others who did so, longest first. With gaps such a
+ * window is twice as long, and each costs s + p: all of them are over within R + n*(s+p), which is
+ * what was left. It has work again only after its window, so nobody takes the engine twice in that.
+ * Where there is no room for that, R is n*s and each has s/2; the bound for all asleep, 5*n*s and
+ * two cuts, is more than that needs.
+ *
  * Online tenants wait (O) and B. Beside them nobody of the group is promised anything, nor anybody
  * whom the guarantees, or the normal if it is offline, may leave no share. Not kept: beside work
- * that cannot be cut; beside windows by lag, which follow no order; when an owner on the clock ends
- * its windows with gaps and begins anew many times in a period, each at the cost of switching; and
- * while tenants have many contexts, each of which costs s more.
+ * that cannot be cut; when an owner on the clock ends its windows with gaps and begins anew many
+ * times in a period, each at the cost of switching; and while tenants have many contexts, each of
+ * which costs s more.
  *
  * AWAKE AND BUSY. A TSG is awake when it had work within max(C, 20 ms), a tenant when one of its
  * TSGs is; shares and slices are those of the awake. A TSG that sleeps stays in the image with
@@ -201,7 +213,8 @@
  * COST. A look, a change of who is busy and a pick are O(1) or O(log n) (three heaps). Periods of
  * many owners may end at once: each pick refills two at most of either heap, shortest periods
  * first; more than two windows never begin in one turn. A plan is O(n) and is made at most every
- * max(5 ms, C/4), and every round while a wait is promised.
+ * max(5 ms, C/4), every round while a wait is promised, and beside windows by lag whenever such a
+ * tenant wakes; who has waited for as long as it may is looked for among those, when that is due.
  */
 #ifndef QGPU_CORE_H
 #define QGPU_CORE_H
@@ -340,6 +353,9 @@ enum core_place {
  * @throttled_ns, @throttled_from_ns: the same for having work without budget
  * @throttled: an open span
  * @sharing: entitled to a part of what the group runs: busy, not held, not out of budget
+ * @press_ns: so long it may wait before it takes the engine from those who take turns by lag, so that
+ *            what it was promised is kept; 0 = nothing to keep there
+ * @next_promised: the next who has such a wait
  * @slept_at_ns, @slept_ppm: when it fell asleep, and its share then
  * @windows, @preempts, @overruns: windows opened, cuts, windows that ended later than p
  * @source: worst source used
@@ -389,6 +405,8 @@ struct core_tenant {
 	u64 wait_from_ns, wait_throttled_ns, wait_max_ns;
 	u64 throttled_ns, throttled_from_ns;
 	bool throttled, sharing;
+	u64 press_ns;
+	struct core_tenant *next_promised;
 	u64 slept_at_ns;
 	u32 slept_ppm;
 	u64 windows, preempts, overruns;
@@ -453,13 +471,14 @@ enum core_window_kind {
  *           back
  * @looks: that found its owner running
  * @fresh: the chip has had no image of it yet
+ * @pressed: its owner had waited for as long as it may
  */
 struct core_window {
 	enum core_window_kind kind;
 	struct core_tenant *owner;
 	s64 budget_ns, spent_ns, idle_ns;
 	u64 from_ns;
-	bool gap, fresh;
+	bool gap, fresh, pressed;
 	u32 looks;
 };
 
@@ -484,12 +503,15 @@ struct core_totals {
  * @online_count: tenants of class online that are there; @other_slice_ns: slice of the one other
  * @awake_tenants, @awake_tsgs: who has slices by activity; M = awake_tsgs
  * @dirty: who is awake or what was asked changed since the plan; @urgent: the policy did, so the
- *         plan in force is one of the former
+ *         plan in force is one of the former, or somebody woke who can wait for no later one
  * @stale: the image in the slot is not what the window and the plan say; @let_go: somebody whose
  *         ceiling's period ended is to be in it again
- * @limited: somebody awake has a budget
+ * @limited: somebody awake has a budget; @turns: does not fit the rotation
  * @planned_at_ns, @trimmed_at_ns: when that was last done
  * @keep_ns: least time to the next plan, so that a wait that was promised has two at most in it
+ * @promised: the first of those whose waits are kept beside windows by lag; @press_at_ns: nobody of
+ *            them has waited for as long as it may before; @press_room_ns: what all of them, one after
+ *            the other, may run then
  * @interrupted: the rotation was not alone since the last trim
  *
  * Ledger:
@@ -525,9 +547,11 @@ struct core {
 	u32 online_count;
 	u64 other_slice_ns;
 	u32 awake_tenants, awake_tsgs;
-	bool dirty, urgent, stale, let_go, limited;
+	bool dirty, urgent, stale, let_go, limited, turns;
 	u64 planned_at_ns, trimmed_at_ns, keep_ns;
 	bool interrupted;
+	struct core_tenant *promised;
+	u64 press_at_ns, press_room_ns;
 
 	u64 looked_ns;
 	enum core_seen seen;
@@ -720,6 +744,8 @@ u64 core_load_spare(const struct core_load *load, u64 wait_ns);
  * kept among @awake that rotate and @asleep that may wake
  */
 u64 core_wait_rotating_ns(const struct core_params *params, u32 contexts, u64 slices_ns);
+/* The shortest that can be kept for @count tenants beside windows by lag. */
+u64 core_wait_pressed_ns(const struct core_params *params, u32 count);
 u64 core_slices_within_ns(const struct core_params *params, u32 awake, u32 asleep, u64 wait_ns);
 
 /**
@@ -1026,6 +1052,13 @@ static inline bool core_on_clock(const struct core *core)
 static inline bool core_in_group(const struct core_tenant *tenant)
 {
 	return tenant->place == CORE_ROTATES || tenant->place == CORE_RANKED;
+}
+
+/* From when on it takes the engine from those who take turns by lag. */
+static inline u64 core_presses_from_ns(const struct core_tenant *tenant)
+{
+	return tenant->press_ns && tenant->waiting ? tenant->wait_from_ns + tenant->press_ns :
+						     U64_MAX;
 }
 
 /* In whose turn is what runs in the window that is on? */

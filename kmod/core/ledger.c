@@ -291,10 +291,11 @@ static bool missed_looks(const struct core *core, u64 span_ns)
 	return core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns;
 }
 
-static void wait_begins(const struct core *core, struct core_tenant *tenant, u64 from_ns)
+static void wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns)
 {
 	tenant->waiting = true;
 	tenant->wait_from_ns = from_ns;
+	core->press_at_ns = min(core->press_at_ns, core_presses_from_ns(tenant));
 	tenant->wait_throttled_ns = throttled_so_far(core, tenant);
 }
 
@@ -315,7 +316,7 @@ static void wait_lasts(const struct core *core, struct core_tenant *tenant, u64 
 }
 
 /* A look found work of it, or none, while it was not running. */
-static void wait_observed(const struct core *core, struct core_tenant *tenant, u64 now_ns,
+static void wait_observed(struct core *core, struct core_tenant *tenant, u64 now_ns,
 			  bool was_quiet)
 {
 	if (!tenant->loud_count)
@@ -329,7 +330,7 @@ static void wait_observed(const struct core *core, struct core_tenant *tenant, u
 }
 
 /* Who ran at the last look and who runs now: the change was in the middle of @span_ns. */
-static void wait_seen(const struct core *core, struct core_tenant *now, u64 span_ns)
+static void wait_seen(struct core *core, struct core_tenant *now, u64 span_ns)
 {
 	u64 change_ns = core->looked_ns + (span_ns >> 1);
 
@@ -362,6 +363,8 @@ static void wake(struct core *core, struct core_tsg *tsg, u64 now_ns)
 	if (tenant->awake_count++)
 		return;
 	core->awake_tenants++;
+	/* It has no turn before it has a share. */
+	core->urgent |= tenant->press_ns != 0;
 	slept_ns = now_ns > tenant->slept_at_ns ? now_ns - tenant->slept_at_ns : 0;
 	if (slept_ns > DEBT_STANDS_NS)
 		tenant->lag_ns +=

@@ -56,20 +56,20 @@ static u64 ceiling_end(const struct core *core)
 	return core->looked_ns + (u64)max(tenant->left_ns, 0ll);
 }
 
-/* When an owner on the clock has to begin. */
+/* When an owner on the clock has to begin, or somebody has waited for as long as it may. */
 static u64 pressed_from(const struct core *core)
 {
-	const struct core_tenant *tenant = core->window.owner;
+	const struct core_tenant *owner = core->window.owner;
+	u64 from_ns = U64_MAX;
 
-	if (tenant && tenant->place == CORE_CLOCKED) {
-		if (core->window.kind != CORE_WINDOW_ONLINE)
-			return U64_MAX;
-	} else if (core->ready.count) {
-		return core_ready_from_ns(core);
-	} else {
-		return U64_MAX;
-	}
-	return core_pressed_from_ns(core, tenant);
+	if (owner && owner->place == CORE_CLOCKED)
+		return core->window.kind == CORE_WINDOW_ONLINE ?
+			       core_pressed_from_ns(core, owner) :
+			       U64_MAX;
+	if (core->ready.count)
+		from_ns = core_ready_from_ns(core);
+	/* Without an owner nobody waits. */
+	return !owner || core->window.pressed ? from_ns : min(from_ns, core->press_at_ns);
 }
 
 /* An owner without work holds its window for 2 * s + p, and is looked for then. */

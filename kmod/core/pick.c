@@ -81,6 +81,35 @@ static bool is_pressed(const struct core *core, const struct core_tenant *owner,
 	return now_ns >= core_pressed_from_ns(core, owner);
 }
 
+/* ---- promised waits beside windows by lag ---- */
+
+/* Who has waited for as long as it may, longest first; O(1) until somebody has, then O(promises). */
+static struct core_tenant *most_pressed(struct core *core, u64 now_ns)
+{
+	struct core_tenant *tenant, *first = NULL;
+	u64 from_ns, first_ns = U64_MAX;
+
+	if (now_ns < core->press_at_ns)
+		return NULL;
+	for (tenant = core->promised; tenant; tenant = tenant->next_promised) {
+		from_ns = core_presses_from_ns(tenant);
+		if (tenant->heap != CORE_HEAP_RANKED || from_ns >= first_ns)
+			continue;
+		first_ns = from_ns;
+		first = tenant;
+	}
+	core->press_at_ns = first_ns;
+	return now_ns >= first_ns ? first : NULL;
+}
+
+/* So much that all of them are in time, one after the other, each with as long gaps. */
+static s64 pressed_budget(const struct core *core, const struct core_tenant *owner)
+{
+	u64 room_ns = env_mul_div(core->press_room_ns, owner->share_ppm, 2 * CORE_PPM);
+
+	return (s64)max(room_ns, core->params.switch_ns >> 1);
+}
+
 /* ---- windows ---- */
 
 /* Held gaps are the owner's own time to lose once another owner can wait no longer. */
@@ -200,6 +229,7 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	window->from_ns = now_ns;
 	window->idle_ns = 0;
 	window->gap = false;
+	window->pressed = false;
 	window->looks = 0;
 	if (!owner)
 		return;
@@ -209,6 +239,9 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 		window->budget_ns = server_budget(core, owner);
 	if (core->protecting && owner->place == CORE_RANKED)
 		window->budget_ns = min(window->budget_ns, protected_budget(core));
+	window->pressed = now_ns >= core_presses_from_ns(owner);
+	if (window->pressed)
+		window->budget_ns = min(window->budget_ns, pressed_budget(core, owner));
 	owner->windows++;
 	core->trimmed_at_ns = now_ns;
 	core->interrupted = true;
@@ -230,14 +263,17 @@ static bool window_over(const struct core *core, u64 now_ns)
 	return !may_own(core, owner) || dawdles(core, now_ns);
 }
 
-/* Does an owner on the clock end the window that is on? At the ends of windows it is first. */
-static bool interrupts(const struct core *core, u64 now_ns)
+/* Does an owner on the clock end the window that is on, or one who has waited for as long as it may?
+ * At the ends of windows they are first. */
+static bool interrupts(struct core *core, u64 now_ns)
 {
 	const struct core_tenant *owner = core->window.owner;
 
-	if (!core->ready.count || (owner && owner->place == CORE_CLOCKED))
+	if (owner && owner->place == CORE_CLOCKED)
 		return false;
-	return !owner || now_ns >= core_ready_from_ns(core);
+	if (core->ready.count && (!owner || now_ns >= core_ready_from_ns(core)))
+		return true;
+	return !core->window.pressed && most_pressed(core, now_ns);
 }
 
 /* Members of the rotation and servers, if any of the latter is busy. */
@@ -256,8 +292,12 @@ static enum core_window_kind endless(const struct core *core)
 
 static struct core_tenant *take_server(struct core *core, u64 now_ns)
 {
-	struct core_tenant *rotation = &core->rotation;
+	struct core_tenant *rotation = &core->rotation, *pressed = most_pressed(core, now_ns);
 
+	if (pressed) {
+		core_budget_unqueue(core, pressed);
+		return pressed;
+	}
 	if (!servers_wait(core) || !core_tenant_busy(rotation))
 		core_budget_unqueue(core, rotation);
 	if (!servers_wait(core))
@@ -478,10 +518,18 @@ void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_
 
 void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
+	struct core_tenant **at;
+
 	if (core->window.owner == tenant) {
 		close_window(core, now_ns);
 		open_window(core, CORE_WINDOW_QUIET, NULL, now_ns);
 		core->stale = true;
 	}
 	core_budget_unqueue(core, tenant);
+	for (at = &core->promised; *at; at = &(*at)->next_promised) {
+		if (*at == tenant) {
+			*at = tenant->next_promised;
+			break;
+		}
+	}
 }

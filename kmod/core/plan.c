@@ -38,6 +38,12 @@ static bool present(const struct core_tenant *tenant)
 
 /* ---- places ---- */
 
+/* Alone, or asleep, everybody fits the rotation. */
+static bool needs_turns(const struct core *core, const struct core_tenant *tenant)
+{
+	return tenant->misfit && core_tenant_awake(tenant) && core->awake_tenants >= 2;
+}
+
 static enum core_place place_of(const struct core *core, const struct core_tenant *tenant)
 {
 	if (core->policy == CORE_FIXED_SHARE || core->policy == CORE_EQUAL_SHARE)
@@ -50,10 +56,10 @@ static enum core_place place_of(const struct core *core, const struct core_tenan
 		return CORE_CLOCKED;
 	if (core->online_count)
 		return CORE_RANKED;
-	/* Alone, or asleep, everybody fits the rotation. */
-	if (tenant->misfit && core_tenant_awake(tenant) && core->awake_tenants >= 2)
+	if (needs_turns(core, tenant))
 		return CORE_RANKED;
-	return CORE_ROTATES;
+	/* A wait is kept for a tenant, not for whoever is next among the rotation's members. */
+	return tenant->asked.wake_ns && core->turns ? CORE_RANKED : CORE_ROTATES;
 }
 
 /* Who was just found not to fit the rotation owes the others what it kept from them; what it gave
@@ -93,10 +99,12 @@ static void plan_places(struct core *core, u64 now_ns)
 	bool moved = false;
 	u32 i, online = 0;
 
+	core->turns = false;
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		online += core->policy == CORE_BURST_SHARE && tenant->asked.class_ == CORE_ONLINE &&
 			  present(tenant);
+		core->turns |= needs_turns(core, tenant);
 		core_ledger_settle(core, tenant);
 	}
 	core->stale |= online != core->online_count;
@@ -505,6 +513,49 @@ static void plan_cycle(struct core *core)
 	core->keep_ns = min(core_load_stretch(&group.load, round_ns), CORE_LINGER_MAX_NS);
 }
 
+/* ---- promised waits beside windows by lag ---- */
+
+/* What of a promise is left to those who come before it: it is noticed a look later, and each of
+ * @count has a window. */
+static u64 press_room(const struct core *core, const struct core_load *load, u64 wake_ns, u32 count)
+{
+	u64 spare_ns = core_load_spare(load, wake_ns);
+	u64 over_ns = 2 * core->params.sample_ns + count * core_window_cost_ns(core);
+
+	return spare_ns > over_ns ? spare_ns - over_ns : 0;
+}
+
+/* Who has waited so long that the room of the shortest promise is what is left of its own takes the
+ * engine (core.h, WAITS). */
+static void plan_presses(struct core *core)
+{
+	struct core_load load = load_of(core);
+	u64 room_ns, least_ns = U64_MAX;
+	struct core_tenant *tenant;
+	u32 i, count = 0;
+
+	core->promised = NULL;
+	core->press_at_ns = 0;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		tenant->press_ns = 0;
+		if (core->online_count || !core->turns || !tenant->asked.wake_ns ||
+		    tenant->place != CORE_RANKED || !present(tenant))
+			continue;
+		tenant->next_promised = core->promised;
+		core->promised = tenant;
+		count++;
+	}
+	for (tenant = core->promised; tenant; tenant = tenant->next_promised)
+		least_ns = min(least_ns, press_room(core, &load, tenant->asked.wake_ns, count));
+	core->press_room_ns = max(least_ns >> 1, count * core->params.switch_ns);
+	for (tenant = core->promised; tenant; tenant = tenant->next_promised) {
+		room_ns = press_room(core, &load, tenant->asked.wake_ns, count);
+		tenant->press_ns =
+			room_ns > core->press_room_ns ? room_ns - core->press_room_ns : 1;
+	}
+}
+
 /* ---- online ---- */
 
 /* What was asked holds with windows on the clock in it, what was not asked beside them. */
@@ -659,6 +710,7 @@ void core_plan_make(struct core *core, u64 now_ns)
 	plan_places(core, now_ns);
 	plan_shares(core);
 	plan_cycle(core);
+	plan_presses(core);
 	plan_budgets(core, now_ns);
 	core_ledger_busy_sum(core, now_ns);
 	plan_slices(core);
