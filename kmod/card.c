@@ -329,11 +329,16 @@ static int build_card(struct qgpu_card *card)
 	err = make_turn(card);
 	if (err)
 		goto err_images;
-	err = qgpu_tenants_init(card);
+	err = qgpu_log_init(card);
 	if (err)
 		goto err_turn;
+	err = qgpu_tenants_init(card);
+	if (err)
+		goto err_log;
 	return 0;
 
+err_log:
+	qgpu_log_fini(card);
 err_turn:
 	turn_destroy(card->turn);
 err_images:
@@ -344,6 +349,7 @@ err_images:
 static void unbuild_card(struct qgpu_card *card)
 {
 	qgpu_tenants_fini(card);
+	qgpu_log_fini(card);
 	flush_work(&card->event_work);
 	turn_destroy(card->turn);
 	free_images(card);

@@ -487,6 +487,12 @@ static const struct genl_ops qgpu_ops[] = {
 		.policy = read_policy,
 		.maxattr = ARRAY_SIZE(read_policy) - 1,
 	},
+	{
+		.cmd = QGPU_CMD_LOG_GET,
+		.dumpit = qgpu_log_get_dumpit,
+		.policy = read_policy,
+		.maxattr = ARRAY_SIZE(read_policy) - 1,
+	},
 };
 
 static const struct genl_multicast_group qgpu_groups[] = {

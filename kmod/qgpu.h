@@ -5,6 +5,7 @@
  *   main.c       module load and unload
  *   netlink.c    family, policies, requests in ──► card_plan.c  one atomic change of a plan
  *   dump.c       messages out                      bind.c       what is bound by hand
+ *   log.c        who was on the engine: a ring and tracepoints
  *   event.c      events: queued under the lock, sent outside it
  *   card.c       a card's life: bus device, registers, slot, list of cards, state
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
@@ -51,6 +52,7 @@
 
 struct netlink_ext_ack;
 struct nlattr;
+struct qgpu_log;
 struct qgpu_sim_device;
 
 /* Ancestors of a process that are remembered: those nearest to the root, which is one. */
@@ -147,6 +149,7 @@ struct qgpu_told {
  * @state, @reason, @errors: health; constant sentence; failed turns in a row
  * @generation: of the plan in force
  * @policy, @cycle_ns: card settings in force
+ * @log: who was on the engine lately; NULL = not remembered
  * @tenants: by id; @default_tenant is one of them
  * @cgroups: whose a cgroup is
  * @bound_pids: by BIND
@@ -184,6 +187,7 @@ struct qgpu_card {
 	enum core_policy policy;
 	u64 cycle_ns;
 	struct turn *turn;
+	struct qgpu_log *log;
 	struct xarray tenants;
 	struct qgpu_tenant *default_tenant;
 	u32 tenant_count, tsg_count;
@@ -325,7 +329,14 @@ void qgpu_event_locked(struct qgpu_card *card, enum qgpu_event kind,
 		       const struct qgpu_tenant *tenant, const struct qgpu_tsg *tsg);
 void qgpu_event_work(struct work_struct *work);
 
-/* ---- netlink.c, dump.c ---- */
+/* ---- log.c ---- */
+
+/* Between make and start of the turn; 0 or -ENOMEM. */
+int qgpu_log_init(struct qgpu_card *card);
+/* When the turn is over; accepts a card without one. */
+void qgpu_log_fini(struct qgpu_card *card);
+
+/* ---- netlink.c, dump.c, log.c ---- */
 
 struct genl_family;
 struct genl_info;
@@ -344,6 +355,7 @@ int qgpu_tsg_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int qgpu_stats_get_start(struct netlink_callback *cb);
 int qgpu_stats_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int qgpu_stats_get_done(struct netlink_callback *cb);
+int qgpu_log_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 /* A PLAN_SET's reply: room for it, and what was set. */
 struct sk_buff *qgpu_plan_reply_new(const struct qgpu_plan_change *change);
 int qgpu_plan_reply_fill_locked(struct sk_buff *skb, struct genl_info *info, struct qgpu_card *card,

@@ -395,6 +395,14 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 	return err;
 }
 
+void turn_listen(struct turn *turn,
+		 void (*on_visit)(void *listener, const struct core_visit *visit), void *listener)
+{
+	turn->core.on_visit = on_visit;
+	turn->core.listener = listener;
+	turn->core.seen_from_ns = turn->core.looked_ns;
+}
+
 u64 turn_looked_ns(const struct turn *turn)
 {
 	return turn->core.looked_ns;

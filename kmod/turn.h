@@ -146,6 +146,10 @@ int turn_apply(struct turn *turn, u64 now_ns);
  */
 int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
 
+/* Who is told of each time on the engine; before turn_start(). */
+void turn_listen(struct turn *turn,
+		 void (*on_visit)(void *listener, const struct core_visit *visit), void *listener);
+
 /* When the last look was: all counters are as of then. */
 u64 turn_looked_ns(const struct turn *turn);
 void turn_counters(const struct turn *turn, struct turn_counters *out);

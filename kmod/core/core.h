@@ -482,6 +482,31 @@ struct core_window {
 	u32 looks;
 };
 
+/* Why somebody is no longer on the engine. */
+enum core_visit_end {
+	CORE_END_SLICE,	  /* its slice was over, or it gave way to the next of the rotation */
+	CORE_END_NO_WORK, /* the engine idled behind it */
+	CORE_END_WINDOW,  /* somebody else's window began */
+	CORE_END_BUDGET,  /* it had used up its budget or ceiling */
+	CORE_END_TAIL,	  /* work that could not be cut ended, late */
+};
+
+/**
+ * struct core_visit - a time in which the looks found the same on the engine
+ * @seen, @tenant: what and, with CORE_SEEN_TSG, whose; NULL: it was removed meanwhile
+ * @from_ns, @to_ns: halfway between the looks that differ
+ * @end: with CORE_SEEN_TSG
+ * @kind, @due: the window that was on at its end, and its owner; NULL: whoever is next
+ */
+struct core_visit {
+	enum core_seen seen;
+	const struct core_tenant *tenant;
+	u64 from_ns, to_ns;
+	enum core_visit_end end;
+	enum core_window_kind kind;
+	const struct core_tenant *due;
+};
+
 /**
  * struct core_totals - the runlist's, cumulative, ns: with all tenants' run_ns they add up to the
  *                      elapsed time
@@ -517,6 +542,8 @@ struct core_totals {
  * Ledger:
  * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
  * @seen_before: the look before the last saw the same
+ * @on_visit, @listener: who is told of each time on the engine when it is over; NULL: nobody; may
+ *                       not sleep; @seen_from_ns: when the one that is on began
  * @tail: somebody outside the image is still computing (set by turn.c): looked at closely
  * @draining: the engine is to leave whom the look found and cannot (set by turn.c); @drain_ns: for
  *            how long; @drain_told: that was longer than it may; @hangs, @hung: how often so far,
@@ -562,6 +589,9 @@ struct core {
 	u64 hangs;
 	struct core_tenant *hung;
 	struct core_totals totals;
+	void (*on_visit)(void *listener, const struct core_visit *visit);
+	void *listener;
+	u64 seen_from_ns;
 	u32 busy_tenants;
 	u64 contended_from_ns;
 	u32 sharing_count;
@@ -812,6 +842,16 @@ struct core_wake_bound {
 
 struct core_wake_bound core_wake_bound_of(const struct core_crowd *crowd,
 					  const struct core_settings *settings);
+
+/*
+ * visit.c
+ */
+
+/**
+ * core_visit_look() - before a look is charged: does it end what was seen last?
+ */
+void core_visit_look(struct core *core, u64 now_ns, enum core_seen seen,
+		     const struct core_tenant *tenant);
 
 /*
  * ledger.c

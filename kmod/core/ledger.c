@@ -582,6 +582,7 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	u64 span_ns = now_ns > core->looked_ns ? now_ns - core->looked_ns : 0;
 	u64 half_ns = span_ns >> 1;
 
+	core_visit_look(core, now_ns, seen, tenant);
 	wait_seen(core, tenant, span_ns);
 	/* Work first: whoever is charged is busy. */
 	if (tenant) {

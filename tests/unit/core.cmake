@@ -7,5 +7,6 @@ qgpu_add_test(core_test
           tests/unit/pick_test.cpp
           tests/unit/place_test.cpp
           tests/unit/check_test.cpp
+          tests/unit/visit_test.cpp
           tests/unit/wait_test.cpp
   LIBRARIES qgpu_core)

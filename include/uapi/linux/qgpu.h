@@ -10,6 +10,7 @@
  *   STATS_GET   dump {CARD}                -> CARD, STATS {card totals | one tenant}
  *   PLAN_SET    do {CARD, PLAN}   [admin]  -> CARD, PLAN {generation, TENANT*}
  *   BIND        do {CARD, BIND}   [admin]  -> (acknowledgement)
+ *   LOG_GET     dump {CARD}       [admin]  -> CARD, LOG {one time on the engine}, oldest first
  *   EVENT       mcast "events"             -> CARD, EVENT
  *
  * Every message about one card names it with QGPU_A_CARD_INDEX at the top level; a dump without
@@ -17,7 +18,7 @@
  *
  * Rules. Times are u64 nanoseconds, shares u32 parts per million (1,000,000 = the whole card).
  * Unknown attributes and unknown flags are refused. Every refusal carries a sentence and the
- * guilty attribute (extended acknowledgement). Requests that change something need
+ * guilty attribute (extended acknowledgement). Requests that change something, and LOG_GET, need
  * CAP_NET_ADMIN in the initial user namespace; that is checked before any object is looked at.
  *
  * Errors a caller may branch on:
@@ -67,6 +68,7 @@
  * @QGPU_CMD_BIND: a process, cgroup or TSG belongs to this tenant from now on
  * @QGPU_CMD_STATS_GET: cumulative counters, one timestamp a card
  * @QGPU_CMD_EVENT: multicast only
+ * @QGPU_CMD_LOG_GET: who was on the engine lately, as far as it is remembered
  */
 enum qgpu_cmd {
 	QGPU_CMD_UNSPEC,
@@ -77,6 +79,7 @@ enum qgpu_cmd {
 	QGPU_CMD_BIND,
 	QGPU_CMD_STATS_GET,
 	QGPU_CMD_EVENT,
+	QGPU_CMD_LOG_GET,
 
 	__QGPU_CMD_MAX,
 	QGPU_CMD_MAX = __QGPU_CMD_MAX - 1
@@ -125,6 +128,32 @@ enum qgpu_place {
 	QGPU_PLACE_BESIDE,	/* online: admitted to the windows of all others */
 };
 
+/* What a time on the engine was. */
+enum qgpu_seen {
+	QGPU_SEEN_IDLE,		/* nobody computed, nothing was switched */
+	QGPU_SEEN_SWITCH,	/* a context was saved or loaded */
+	QGPU_SEEN_NOBODY,	/* work of no tenant */
+	QGPU_SEEN_TENANT,
+};
+
+/* Why it ended. */
+enum qgpu_end {
+	QGPU_END_SLICE,		/* its slice was over, or it gave way to the next */
+	QGPU_END_NO_WORK,	/* the engine idled behind it */
+	QGPU_END_WINDOW,	/* somebody else's window began */
+	QGPU_END_BUDGET,	/* it had used up its budget or ceiling */
+	QGPU_END_TAIL,		/* work that could not be cut ended, late */
+};
+
+/* Who is admitted to the engine. */
+enum qgpu_window {
+	QGPU_WINDOW_DRIVER,	/* everybody, by the driver's slices */
+	QGPU_WINDOW_ROTATION,	/* those who rotate, by planned slices */
+	QGPU_WINDOW_EXCLUSIVE,	/* one tenant */
+	QGPU_WINDOW_ONLINE,	/* the online tenants and one other */
+	QGPU_WINDOW_QUIET,	/* those without work: all others have used up their budgets */
+};
+
 enum qgpu_event {
 	QGPU_EVENT_UNSPEC,
 	QGPU_EVENT_CARD_ADDED,
@@ -149,6 +178,7 @@ enum qgpu_attr {
 	QGPU_A_BIND,		/* nested qgpu_attr_bind */
 	QGPU_A_STATS,		/* nested qgpu_attr_stats */
 	QGPU_A_EVENT,		/* nested qgpu_attr_event */
+	QGPU_A_LOG,		/* nested qgpu_attr_log */
 
 	__QGPU_A_MAX,
 	QGPU_A_MAX = __QGPU_A_MAX - 1
@@ -315,6 +345,24 @@ enum qgpu_attr_event {
 
 	__QGPU_A_EVENT_MAX,
 	QGPU_A_EVENT_MAX = __QGPU_A_EVENT_MAX - 1
+};
+
+/* A time in which the looks found the same on the engine; read only. */
+enum qgpu_attr_log {
+	QGPU_A_LOG_UNSPEC,
+	QGPU_A_LOG_SERIAL,	/* u64, of a card, from 0 on without gaps: one that is missing was
+				 * overwritten */
+	QGPU_A_LOG_FROM_NS,	/* u64 CLOCK_MONOTONIC, halfway between two looks */
+	QGPU_A_LOG_TO_NS,	/* u64, likewise */
+	QGPU_A_LOG_SEEN,	/* u32 enum qgpu_seen */
+	QGPU_A_LOG_TENANT_ID,	/* u32, with QGPU_SEEN_TENANT; absent: it is gone */
+	QGPU_A_LOG_END,		/* u32 enum qgpu_end, with QGPU_SEEN_TENANT */
+	QGPU_A_LOG_WINDOW,	/* u32 enum qgpu_window, on when it ended */
+	QGPU_A_LOG_DUE_ID,	/* u32 tenant whose window that is; absent: whoever is next */
+	QGPU_A_LOG_PAD,
+
+	__QGPU_A_LOG_MAX,
+	QGPU_A_LOG_MAX = __QGPU_A_LOG_MAX - 1
 };
 
 #endif
