@@ -159,6 +159,18 @@ struct Sample {
   uint64_t hangs = 0;
 };
 
+// A time in which one thing was on a card's engine; from the scheduler's log.
+struct LogRecord {
+  uint64_t serial = 0;  // without gaps: one that is missing was overwritten
+  uint64_t from_ns = 0;
+  uint64_t to_ns = 0;
+  uint32_t seen = QGPU_SEEN_IDLE;          // enum qgpu_seen
+  std::optional<uint32_t> tenant_id;       // with QGPU_SEEN_TENANT
+  std::optional<uint32_t> end;             // enum qgpu_end, likewise
+  uint32_t window = QGPU_WINDOW_ROTATION;  // enum qgpu_window, on when it ended
+  std::optional<uint32_t> due_id;          // whose window that is
+};
+
 // Kinds of events that only an executor tells, beyond enum qgpu_event.
 enum RmEvent : uint32_t {
   kRmEventProcessControlled = 1001,

@@ -151,6 +151,7 @@ CgroupTree::Resolved CgroupTree::resolve(const std::vector<TenantEntry> &tenants
         break;
       } else {
         ids.push_back(cgroup.id);
+        resolved.paths[tenant.name].push_back(cgroup.path);
       }
     }
   };

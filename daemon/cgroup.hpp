@@ -16,6 +16,9 @@ namespace qgpu {
 std::string findCgroup2Mount(const std::string &mountinfo);
 std::string findCgroup2Mount();
 
+// Paths below the mount, by tenant, in the order in which they were found.
+using CgroupPaths = std::map<std::string, std::vector<std::string>>;
+
 class CgroupTree {
  public:
   // root: the mount point; tests give any directory.
@@ -26,6 +29,7 @@ class CgroupTree {
 
   struct Resolved {
     CgroupIds ids;                        // sorted
+    CgroupPaths paths;                    // of those that have an id in ids
     std::vector<std::string> complaints;  // one sentence each; the same as long as the cause lasts
   };
   // The ids of all tenants now. A cgroup that several patterns match belongs to the exact path,

@@ -17,6 +17,7 @@
 #include "cgroup.hpp"
 #include "config_size.hpp"
 #include "file.hpp"
+#include "metrics_endpoint.hpp"
 #include "names.hpp"
 #include "nesting.hpp"
 #include "policy.hpp"
@@ -177,8 +178,17 @@ class Reader {
           outcome_.ir.log_level = *level;
         else
           problem(line, name, "is \"" + *level + "\", must be debug, info, warning or error");
+      } else if (key == "metrics") {
+        auto address = string(node, line, name);
+        if (!address) continue;
+        if (*address == "off")
+          outcome_.ir.metrics.clear();
+        else if (const char *mistake = listenAddressMistake(*address))
+          problem(line, name, "\"" + *address + "\" " + mistake + ", or off");
+        else
+          outcome_.ir.metrics = *address;
       } else {
-        problem(line, name, "unknown key; known here: socket, state, log");
+        problem(line, name, "unknown key; known here: socket, state, log, metrics");
       }
     }
   }

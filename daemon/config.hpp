@@ -89,6 +89,7 @@ struct ConfigIr {
   std::string socket = "/run/qgpu/qgpud.sock";
   std::string state = "/var/lib/qgpu/state.json";
   std::string log_level = "info";
+  std::string metrics;  // where they are read, "127.0.0.1:9401"; empty = nowhere
   std::vector<CardEntry> cards;
   std::vector<TenantEntry> tenants;
 

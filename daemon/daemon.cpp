@@ -125,6 +125,7 @@ void Daemon::look() {
   if (resolved.complaints != cgroup_complaints_)
     for (const std::string &sentence : resolved.complaints) spdlog::warn("{}", sentence);
   cgroup_complaints_ = std::move(resolved.complaints);
+  cgroup_paths_ = std::move(resolved.paths);
   if (resolved.ids == cgroup_ids_) return;
   cgroup_ids_ = std::move(resolved.ids);
   sync_due_ns_ = 0;
@@ -142,6 +143,7 @@ void Daemon::noteDriver(const Result<void> &seen) {
     spdlog::warn("{}; trying again until it is there", seen.error().sentence);
   driver_error_ = seen.error();
   metrics_.clear();
+  ledger_.clear();
 }
 
 void Daemon::noteRefusals(std::map<std::string, Error> refusals) {
@@ -191,11 +193,20 @@ void Daemon::sync() {
 
 void Daemon::sample() {
   sample_due_ns_ = clock_.nowNs() + kSampleNs;
+  readCounters();
+}
+
+void Daemon::readCounters() {
   if (driver_error_ || reconciler_.observed().empty()) return;
-  if (auto samples = card_.samples())
-    metrics_.update(*samples);
-  else
+  counted_ns_ = clock_.nowNs();
+  auto samples = card_.samples();
+  if (!samples) {
+    ++read_failures_;
     sync_due_ns_ = 0;
+    return;
+  }
+  ledger_.update(*samples, counted_ns_);
+  metrics_.update(*samples);
 }
 
 void Daemon::tick() {
@@ -214,6 +225,7 @@ void Daemon::onCardEvents() {
   bool doubt = batch.lost || batch.driver_changed;
   if (batch.driver_changed) {
     metrics_.clear();
+    ledger_.clear();
     backoff_ns_ = 0;
   }
   if (batch.lost && on_lost) on_lost();
@@ -257,10 +269,12 @@ void Daemon::onCgroupEvents() {
 
 void Daemon::refresh() {
   uint64_t now_ns = clock_.nowNs();
-  if (now_ns < refreshed_ns_ + kRefreshGapNs || driver_error_) return;
-  refreshed_ns_ = now_ns;
-  reconciler_.invalidate();
-  sync();
+  if (now_ns >= refreshed_ns_ + kRefreshGapNs && !driver_error_) {
+    refreshed_ns_ = now_ns;
+    reconciler_.invalidate();
+    sync();
+  }
+  if (now_ns >= counted_ns_ + kRefreshGapNs) readCounters();
 }
 
 CardMethod Daemon::methodOf(const CardInfo &card) const {

@@ -20,6 +20,7 @@
 #include "cgroup.hpp"
 #include "clock.hpp"
 #include "config.hpp"
+#include "ledger.hpp"
 #include "metrics.hpp"
 #include "policy.hpp"
 #include "reconcile.hpp"
@@ -77,13 +78,20 @@ class Daemon {
   // same path. 0 = whatever is there.
   Result<void> ensure(const std::string &tenant, const std::string &cgroup, uint64_t seen_id = 0);
 
-  // Effective values change with who is awake: reads the cards again unless that was just done.
+  // Effective values change with who is awake: reads the cards and their counters again unless that
+  // was just done.
   void refresh();
 
   const ConfigIr &config() const { return config_; }
   const Edits &edits() const { return state_.edits; }
   const std::vector<CardSnapshot> &cards() const { return reconciler_.observed(); }
   const Metrics &metrics() const { return metrics_; }
+  const Ledger &ledger() const { return ledger_; }
+  // How often counters could not be read.
+  uint64_t readFailures() const { return read_failures_; }
+  // The cgroups that each tenant has now: paths below the mount.
+  const CgroupPaths &cgroupPaths() const { return cgroup_paths_; }
+  uint64_t nowNs() const { return clock_.nowNs(); }
   const std::map<std::string, Error> &refusals() const { return refusals_; }
   // Why nothing is applied at the moment: the file and the edits contradict each other.
   const std::vector<ConfigProblem> &held() const { return held_; }
@@ -110,6 +118,7 @@ class Daemon {
   void noteRefusals(std::map<std::string, Error> refusals);
   void noteHeld(std::vector<ConfigProblem> problems);
   void sample();
+  void readCounters();
   void save();
 
   Card &card_;
@@ -120,9 +129,12 @@ class Daemon {
   ConfigIr config_;
   State state_;
   CgroupIds cgroup_ids_;
+  CgroupPaths cgroup_paths_;
   std::vector<std::string> cgroup_complaints_;
   Reconciler reconciler_;
+  Ledger ledger_;
   Metrics metrics_;
+  uint64_t read_failures_ = 0;
 
   std::map<std::string, Error> refusals_;  // by uuid
   std::vector<ConfigProblem> held_;
@@ -135,6 +147,7 @@ class Daemon {
   uint64_t resync_due_ns_ = 0;  // read all afresh
   uint64_t sample_due_ns_ = 0;
   uint64_t refreshed_ns_ = 0;
+  uint64_t counted_ns_ = 0;
 };
 
 }  // namespace qgpu

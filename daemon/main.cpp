@@ -26,6 +26,7 @@
 #include "instance_lock.hpp"
 #include "kernel_card.hpp"
 #include "loop.hpp"
+#include "metrics_endpoint.hpp"
 #include "names.hpp"
 #include "policy.hpp"
 #include "privilege.hpp"
@@ -203,6 +204,22 @@ void raiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Null: off, or it cannot be had, for which no share is given up.
+std::unique_ptr<MetricsEndpoint> listenForScrapes(const std::string &address, Loop &loop,
+                                                  Clock &clock, Daemon &daemon) {
+  if (address.empty()) return nullptr;
+  auto endpoint = MetricsEndpoint::listen(address, loop, clock, [&daemon](ExpositionFormat format) {
+    daemon.refresh();
+    return exposition(expositionOf(daemon, QGPU_VERSION), format);
+  });
+  if (!endpoint) {
+    spdlog::error("{}; there are no metrics until the next start", endpoint.error().text());
+    return nullptr;
+  }
+  spdlog::info("metrics: http://{}/metrics", address);
+  return std::move(*endpoint);
+}
+
 int serve(const std::string &file, const ConfigIr &config) {
   makeStateFolder(config.state);
   const auto lock = lockMachine(config.state);
@@ -242,6 +259,7 @@ int serve(const std::string &file, const ConfigIr &config) {
     spdlog::critical("{}", listening.error().text());
     return listening.error().err == EADDRINUSE ? kExitRunning : kExitFailed;
   }
+  auto metrics = listenForScrapes(config.metrics, loop, clock, daemon);
   if (auto dropped = keepNetAdminOnly(); !dropped) {
     if (geteuid() == 0) {
       spdlog::critical("{}", dropped.error().text());
@@ -273,7 +291,9 @@ int serve(const std::string &file, const ConfigIr &config) {
   while (running) {
     bool is_done = loop.attempt("what is due on the cards", [&] { daemon.tick(); });
     is_done &= loop.attempt("what is due on the control socket", [&] { control.tick(); });
-    const uint64_t due_ns = std::min(daemon.deadlineNs(), control.deadlineNs());
+    if (metrics) is_done &= loop.attempt("what is due for scrapes", [&] { metrics->tick(); });
+    uint64_t due_ns = std::min(daemon.deadlineNs(), control.deadlineNs());
+    if (metrics) due_ns = std::min(due_ns, metrics->deadlineNs());
     // What failed is due still, and gets no better by trying at once.
     loop.armTimer(is_done ? due_ns : std::max(due_ns, clock.nowNs() + kSecondNs));
     loop.wait();

@@ -62,6 +62,10 @@ void Metrics::update(const std::vector<Sample> &samples) {
 void Metrics::updateCard(uint32_t card, const std::vector<const Sample *> &tenants) {
   uint64_t delivered_ns = 0;
   for (const Sample *now : tenants) {
+    auto last = last_.find({card, *now->tenant_id});
+    if (last != last_.end() && last->second.since_ns == now->since_ns &&
+        last->second.time_ns == now->time_ns)
+      return;  // the card was not looked at since
     const Sample *before = formerOf(*now);
     if (!before) continue;
     if (now->time_ns - before->time_ns < kIntervalMinNs) return;

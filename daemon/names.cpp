@@ -72,6 +72,16 @@ constexpr std::array kEvents = {
     Name{kRmEventTraceLost, "trace-lost"},
 };
 
+constexpr std::array kSeen = {Name{QGPU_SEEN_IDLE, "idle"}, Name{QGPU_SEEN_SWITCH, "switch"},
+                              Name{QGPU_SEEN_NOBODY, "nobody"}, Name{QGPU_SEEN_TENANT, "tenant"}};
+constexpr std::array kEnds = {Name{QGPU_END_SLICE, "slice"}, Name{QGPU_END_NO_WORK, "no-work"},
+                              Name{QGPU_END_WINDOW, "window"}, Name{QGPU_END_BUDGET, "budget"},
+                              Name{QGPU_END_TAIL, "tail"}};
+constexpr std::array kWindows = {
+    Name{QGPU_WINDOW_DRIVER, "driver"}, Name{QGPU_WINDOW_ROTATION, "rotation"},
+    Name{QGPU_WINDOW_EXCLUSIVE, "exclusive"}, Name{QGPU_WINDOW_ONLINE, "online"},
+    Name{QGPU_WINDOW_QUIET, "quiet"}};
+
 struct Unit {
   std::string_view name;
   uint64_t ns;
@@ -102,6 +112,9 @@ std::string cardStateName(uint32_t state) { return nameOf(kStates, state); }
 std::string placeName(uint32_t place) { return nameOf(kPlaces, place); }
 std::string sourceName(uint32_t source) { return nameOf(kSources, source); }
 std::string eventName(uint32_t kind) { return nameOf(kEvents, kind); }
+std::string seenName(uint32_t seen) { return nameOf(kSeen, seen); }
+std::string endName(uint32_t end) { return nameOf(kEnds, end); }
+std::string windowName(uint32_t window) { return nameOf(kWindows, window); }
 
 std::optional<uint32_t> policyFromName(std::string_view name) { return numberOf(kPolicies, name); }
 std::optional<uint32_t> classFromName(std::string_view name) { return numberOf(kClasses, name); }

@@ -17,6 +17,9 @@ std::string cardStateName(uint32_t state);
 std::string placeName(uint32_t place);
 std::string sourceName(uint32_t source);
 std::string eventName(uint32_t kind);
+std::string seenName(uint32_t seen);
+std::string endName(uint32_t end);
+std::string windowName(uint32_t window);
 
 std::optional<uint32_t> policyFromName(std::string_view name);
 std::optional<uint32_t> classFromName(std::string_view name);

@@ -66,13 +66,40 @@ Json toJson(const ExecutorInfo &executor) {
           {"restarts", executor.restarts}};
 }
 
+// What a tenant's counters were at the instant that the card's name.
+Json countersOf(const Sample &tenant) {
+  return {{"run_ns", tenant.run_ns},
+          {"run_err_ns", tenant.run_err_ns},
+          {"source", sourceName(tenant.source)},
+          {"wait_ns", tenant.wait_ns},
+          {"wait_max_ns", tenant.wait_max_ns},
+          {"throttled_ns", tenant.throttled_ns},
+          {"windows", tenant.windows},
+          {"preempts", tenant.preempts},
+          {"overruns", tenant.overruns},
+          {"hangs", tenant.hangs}};
+}
+
+Json countersOf(const CardLedger &card) {
+  return {{"time_ns", card.totals.time_ns},         {"since_ns", card.totals.since_ns},
+          {"elapsed_ns", card.elapsedNs()},         {"generation", card.totals.generation},
+          {"tenants_ns", card.tenantsNs()},         {"nobody_ns", card.nobody_ns},
+          {"switch_ns", card.totals.switch_ns},     {"idle_ns", card.totals.idle_ns},
+          {"unaccounted_ns", card.unaccountedNs()}, {"submits", card.totals.submits},
+          {"preempts", card.totals.preempts}};
+}
+
 }  // namespace
 
-Json toJson(const CardSnapshot &card, const Metrics *metrics) {
+Json toJson(const CardSnapshot &card, const Metrics *metrics, const Ledger *ledger) {
   const CardInfo &info = card.info;
+  const CardLedger *counters = ledger ? ledger->card(info.index) : nullptr;
   Json tenants = Json::array();
   for (const TenantStatus &tenant : card.tenants) {
     Json entry = toJson(tenant);
+    if (counters)
+      if (auto counted = counters->tenants.find(tenant.id); counted != counters->tenants.end())
+        entry["counters"] = countersOf(counted->second);
     if (auto rates = metrics ? metrics->tenant(info.index, tenant.id) : std::nullopt)
       entry["measured"] = toJson(*rates);
     tenants.push_back(std::move(entry));
@@ -93,6 +120,7 @@ Json toJson(const CardSnapshot &card, const Metrics *metrics) {
                {"slice_max_ns", info.slice_max_ns},
                {"tsgs", info.tsgs},
                {"tenants", tenants}};
+  if (counters) json["counters"] = countersOf(*counters);
   if (info.executor) json["executor"] = toJson(*info.executor);
   return json;
 }

@@ -7,12 +7,14 @@
 #include <string>
 
 #include "card.hpp"
+#include "ledger.hpp"
 #include "metrics.hpp"
 
 namespace qgpu {
 
-// metrics: may be null, then there are no measured shares.
-nlohmann::json toJson(const CardSnapshot &card, const Metrics *metrics);
+// metrics: may be null, then there are no measured shares. ledger: likewise for counters.
+nlohmann::json toJson(const CardSnapshot &card, const Metrics *metrics,
+                      const Ledger *ledger = nullptr);
 nlohmann::json toJson(const CardEvent &event);
 // On one line, whatever the bytes in its texts are.
 std::string lineOf(const nlohmann::json &json);

@@ -284,7 +284,7 @@ Json configuredJson(const TenantEntry &tenant, const TenantEdit *edit) {
 Json statusJson(Daemon &daemon) {
   Json cards = Json::array();
   for (const CardSnapshot &snapshot : daemon.cards()) {
-    Json card = toJson(snapshot, &daemon.metrics());
+    Json card = toJson(snapshot, &daemon.metrics(), &daemon.ledger());
     const CardEntry *entry = entryOf(daemon.config(), snapshot.info);
     card["managed"] = entry != nullptr;
     card["cycle_asked_ns"] = entry ? entry->cycle_ns : 0;

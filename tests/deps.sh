@@ -7,17 +7,19 @@ set -euo pipefail
 
 declare -A GROUPS_OF=(
 	[build]="g++ make cmake ninja-build pkg-config libnl-3-dev libnl-genl-3-dev libspdlog-dev libfmt-dev
-		libcli11-dev libgtest-dev libgmock-dev libtomlplusplus-dev nlohmann-json3-dev libsystemd-dev python3-yaml"
+		libcli11-dev libgtest-dev libgmock-dev libtomlplusplus-dev nlohmann-json3-dev libsystemd-dev libmicrohttpd-dev
+		libncurses-dev python3-yaml python3-jsonschema"
 	[kernel]="linux-headers-amd64 gcc-12 make sparse kmod xz-utils libelf-dev bison flex bc"
 	[vm]="qemu-system-x86 busybox-static cpio kmod xz-utils gcc libc6-dev iproute2 util-linux procps"
 	[plot]="python3-matplotlib"
+	[prometheus]="prometheus" # not for ./check: what reads the metrics
 )
 
-(($#)) || set -- build kernel vm plot
+(($#)) || set -- build kernel vm plot prometheus
 wanted=()
 for group; do
 	if [[ -z ${GROUPS_OF[$group]:-} ]]; then
-		echo "deps.sh: no group '$group' (there are: build kernel vm plot)" >&2
+		echo "deps.sh: no group '$group' (there are: build kernel vm plot prometheus)" >&2
 		exit 2
 	fi
 	read -ra names -d '' <<<"${GROUPS_OF[$group]}" || true

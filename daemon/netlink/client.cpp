@@ -232,6 +232,10 @@ Result<std::vector<Sample>> Client::samples() {
   return readAll<Sample>(dump(QGPU_CMD_STATS_GET), readSample);
 }
 
+Result<std::vector<LogOfCard>> Client::log() {
+  return readAll<LogOfCard>(dump(QGPU_CMD_LOG_GET), readLog);
+}
+
 Result<PlanReply> Client::planSet(const PlanChange &change) {
   if (auto is_ready = ready(); !is_ready) return is_ready.error();
   Request request(family_.id, QGPU_CMD_PLAN_SET, QGPU_GENL_VERSION, NLM_F_ACK, planBytes(change));

@@ -25,6 +25,8 @@ class Client {
   Result<std::vector<TenantOfCard>> tenants();
   Result<std::vector<TsgOfCard>> tsgs();
   Result<std::vector<Sample>> samples();
+  // EOPNOTSUPP: the module is of a version without a log; EPERM.
+  Result<std::vector<LogOfCard>> log();
   Result<PlanReply> planSet(const PlanChange &change);
 
  private:

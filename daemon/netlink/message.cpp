@@ -399,6 +399,37 @@ Result<Sample> readSample(const Incoming &incoming) {
   return sample;
 }
 
+Result<LogOfCard> readLog(const Incoming &incoming) {
+  LogOfCard found;
+  auto readNest = [&](std::span<const uint8_t> payload) {
+    LogRecord &record = found.record;
+    bool sound = true;
+    bool formed = Attributes(payload).each([&](int type, std::span<const uint8_t> value) {
+      switch (type) {
+        case QGPU_A_LOG_SERIAL:
+          return read(value, record.serial, sound);
+        case QGPU_A_LOG_FROM_NS:
+          return read(value, record.from_ns, sound);
+        case QGPU_A_LOG_TO_NS:
+          return read(value, record.to_ns, sound);
+        case QGPU_A_LOG_SEEN:
+          return read(value, record.seen, sound);
+        case QGPU_A_LOG_TENANT_ID:
+          return read(value, record.tenant_id, sound);
+        case QGPU_A_LOG_END:
+          return read(value, record.end, sound);
+        case QGPU_A_LOG_WINDOW:
+          return read(value, record.window, sound);
+        case QGPU_A_LOG_DUE_ID:
+          return read(value, record.due_id, sound);
+      }
+    });
+    return formed && sound;
+  };
+  if (!readMessage(incoming, QGPU_A_LOG, found.card_index, readNest)) return malformed("log");
+  return found;
+}
+
 Result<CardEvent> readEvent(const Incoming &incoming) {
   CardEvent event;
   auto readNest = [&](std::span<const uint8_t> payload) {

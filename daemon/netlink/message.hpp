@@ -86,6 +86,11 @@ struct TsgOfCard {
 Result<TsgOfCard> readTsg(const Incoming &incoming);
 Result<PlanReply> readPlan(const Incoming &incoming);
 Result<Sample> readSample(const Incoming &incoming);
+struct LogOfCard {
+  uint32_t card_index = 0;
+  LogRecord record;
+};
+Result<LogOfCard> readLog(const Incoming &incoming);
 Result<CardEvent> readEvent(const Incoming &incoming);
 
 }  // namespace qgpu::netlink

@@ -299,6 +299,21 @@ void putTenant(nl_msg *message, int type, const TenantStatus &tenant) {
   nla_nest_end(message, nest);
 }
 
+void putLog(nl_msg *message, const netlink::LogOfCard &entry) {
+  const LogRecord &record = entry.record;
+  nla_put_u32(message, QGPU_A_CARD_INDEX, entry.card_index);
+  nlattr *nest = nla_nest_start(message, QGPU_A_LOG | NLA_F_NESTED);
+  nla_put_u64(message, QGPU_A_LOG_SERIAL, record.serial);
+  nla_put_u64(message, QGPU_A_LOG_FROM_NS, record.from_ns);
+  nla_put_u64(message, QGPU_A_LOG_TO_NS, record.to_ns);
+  nla_put_u32(message, QGPU_A_LOG_SEEN, record.seen);
+  nla_put_u32(message, QGPU_A_LOG_WINDOW, record.window);
+  if (record.end) nla_put_u32(message, QGPU_A_LOG_END, *record.end);
+  if (record.tenant_id) nla_put_u32(message, QGPU_A_LOG_TENANT_ID, *record.tenant_id);
+  if (record.due_id) nla_put_u32(message, QGPU_A_LOG_DUE_ID, *record.due_id);
+  nla_nest_end(message, nest);
+}
+
 void putSample(nl_msg *message, const Sample &sample) {
   nla_put_u32(message, QGPU_A_CARD_INDEX, sample.card_index);
   nlattr *nest = nla_nest_start(message, QGPU_A_STATS | NLA_F_NESTED);
@@ -519,6 +534,12 @@ void FakeWire::answerDump(std::span<const uint8_t> request, uint8_t command) {
     if (command != QGPU_CMD_STATS_GET) break;
     Message message = startMessage(sequence, kernel_.family_id, command, flags);
     putSample(message.get(), sample);
+    append(message);
+  }
+  for (const netlink::LogOfCard &entry : kernel_.log) {
+    if (command != QGPU_CMD_LOG_GET) break;
+    Message message = startMessage(sequence, kernel_.family_id, command, flags);
+    putLog(message.get(), entry);
     append(message);
   }
   if (!datagram.empty()) push(datagram);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "card.hpp"
+#include "netlink/message.hpp"
 #include "netlink/wire.hpp"
 
 namespace qgpu::fakes {
@@ -46,6 +47,7 @@ class FakeKernel {
   std::map<uint32_t, CardSnapshot> cards;
   std::map<uint32_t, uint64_t> cycle_overrides;
   std::vector<Sample> samples;
+  std::vector<netlink::LogOfCard> log;
   bool loaded = true;
   bool admin = true;  // what the caller is
   bool obeys = true;  // false: says yes to every plan and does nothing

@@ -51,6 +51,14 @@ TEST(Metrics, TenantThatIsGoneIsForgotten) {
   EXPECT_EQ(metrics.tenant(0, 3)->share_ppm, uint32_t{QGPU_PPM});
 }
 
+TEST(Metrics, TheSameSampleAgainIsNotANewOne) {
+  Metrics metrics;
+  metrics.update({sampleOf(2, 0, 0)});
+  metrics.update({sampleOf(2, kSecondNs, 500'000'000)});
+  metrics.update({sampleOf(2, kSecondNs, 500'000'000)});
+  EXPECT_EQ(metrics.tenant(0, 2)->use_ppm, 500'000u);
+}
+
 TEST(Metrics, TooShortAnIntervalIsNotANewOne) {
   Metrics metrics;
   metrics.update({sampleOf(2, 0, 0)});

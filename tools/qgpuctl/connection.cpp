@@ -157,12 +157,15 @@ Result<Json> statusFromKernel(netlink::Client &client) {
   if (!cards) return cards.error();
   auto tenants = client.tenants();
   if (!tenants) return tenants.error();
+  Ledger ledger;
+  // Counters are worth a status without them.
+  if (auto samples = client.samples()) ledger.update(*samples, 0);
   Json list = Json::array();
   for (const CardInfo &info : *cards) {
     CardSnapshot snapshot{info, {}};
     for (const netlink::TenantOfCard &found : *tenants)
       if (found.card_index == info.index) snapshot.tenants.push_back(found.tenant);
-    list.push_back(toJson(snapshot, nullptr));
+    list.push_back(toJson(snapshot, nullptr, &ledger));
   }
   return Json{{"source", "kernel"}, {"cards", list}};
 }

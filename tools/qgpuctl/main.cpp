@@ -7,20 +7,10 @@
 
 int main(int argc, char **argv) {
   using namespace qgpu::ctl;
-  CLI::App app{"qgpuctl: shows and changes how this machine's GPUs are shared"};
+  CLI::App app;
   Context context;
-  app.require_subcommand(1);
   app.set_version_flag("--version", "qgpuctl " QGPU_VERSION);
-  addVerbs(app, context);
-  app.add_subcommand("help", "this text")->callback([&app] {
-    std::fputs(app.get_formatter()->make_help(&app, "", CLI::AppFormatMode::Normal).c_str(),
-               stdout);
-  });
-  // Last: a verb takes over what stands here when it is added.
-  app.footer(
-      "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
-      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started\n\n"
-      "`qgpuctl VERB --help` has an example of each verb.");
+  defineProgram(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError &error) {

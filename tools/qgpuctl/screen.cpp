@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace qgpu::ctl {
 
@@ -16,6 +17,10 @@ std::string format(const char *pattern, double value) {
   char text[64];
   snprintf(text, sizeof(text), pattern, value);
   return text;
+}
+
+uint64_t partPpm(uint64_t part, uint64_t whole) {
+  return static_cast<uint64_t>(static_cast<double>(part) / static_cast<double>(whole) * 1e6 + 0.5);
 }
 
 uint64_t number(const Json &json, const char *key) { return json.value(key, uint64_t{0}); }
@@ -212,6 +217,55 @@ std::string statusText(const Json &status) {
   for (const Json &card : cards) out += cardText(card);
   if (cards.empty()) out += configuredText(status);
   return out;
+}
+
+Json countersOf(const Json &status) {
+  Json cards = Json::array();
+  for (const Json &card : status.value("cards", Json::array())) {
+    if (!card.contains("counters")) continue;
+    Json tenants = Json::object();
+    for (const Json &tenant : card.value("tenants", Json::array()))
+      if (tenant.contains("counters")) tenants[text(tenant, "name")] = tenant.at("counters");
+    cards.push_back({{"index", card.at("index")},
+                     {"uuid", card.at("uuid")},
+                     {"counters", card.at("counters")},
+                     {"tenants", std::move(tenants)}});
+  }
+  return {{"cards", std::move(cards)}};
+}
+
+std::string countersText(const Json &status) {
+  std::string out;
+  const Json counted = countersOf(status);
+  for (const Json &card : counted.at("cards")) {
+    out += "card " + std::to_string(number(card, "index")) + "  " + text(card, "uuid") + "\n";
+    const Json &counters = card.at("counters");
+    const uint64_t elapsed_ns = number(counters, "elapsed_ns");
+    Table parts({"", "ns", "of elapsed"});
+    for (const char *key :
+         {"elapsed_ns", "tenants_ns", "nobody_ns", "switch_ns", "idle_ns", "unaccounted_ns"}) {
+      const auto part_ns = counters.value(key, int64_t{0});
+      parts.add({std::string(key, strlen(key) - 3), std::to_string(part_ns),
+                 elapsed_ns && part_ns >= 0
+                     ? percent(partPpm(static_cast<uint64_t>(part_ns), elapsed_ns))
+                     : "-"});
+    }
+    out += parts.text("  ") + "\n";
+    constexpr std::pair<const char *, const char *> kColumns[] = {
+        {"run_ns", "run ns"},       {"run_err_ns", "+- ns"},          {"wait_ns", "wait ns"},
+        {"wait_max_ns", "longest"}, {"throttled_ns", "throttled ns"}, {"windows", "windows"},
+        {"preempts", "preempts"},   {"overruns", "overruns"},         {"hangs", "hangs"}};
+    std::vector<std::string> head = {"tenant"};
+    for (const auto &[key, title] : kColumns) head.push_back(title);
+    Table tenants(std::move(head));
+    for (const auto &[name, tenant] : card.at("tenants").items()) {
+      std::vector<std::string> row = {name};
+      for (const auto &[key, title] : kColumns) row.push_back(std::to_string(number(tenant, key)));
+      tenants.add(std::move(row));
+    }
+    out += tenants.text("  ");
+  }
+  return out.empty() ? "no card has told counters\n" : out;
 }
 
 std::string eventText(const Json &event) {

@@ -30,6 +30,10 @@ std::string cardText(const nlohmann::json &card);
 std::string statusText(const nlohmann::json &status);
 // What the daemon's file asks, for when there is no card to show it on; "" when it asks nothing.
 std::string configuredText(const nlohmann::json &status);
+// The counters of a status and nothing else of it.
+nlohmann::json countersOf(const nlohmann::json &status);
+// The same for people: a line for each part of each card's time, then its tenants.
+std::string countersText(const nlohmann::json &status);
 // One event as a line.
 std::string eventText(const nlohmann::json &event);
 // The answer to a change: what each card made of it.

@@ -47,9 +47,26 @@ int complain(const Error &error) {
 }
 
 void addVerbs(CLI::App &app, Context &context) {
-  for (auto *add : {addStatus, addExplain, addTenant, addPolicy, addEvents, addRun, addCalibrate})
+  for (auto *add : {addStatus, addTop, addExplain, addCounters, addTenant, addPolicy, addEvents,
+                    addLog, addTrace, addDoctor, addRun, addCalibrate, addManual})
     add(app, context);
   acceptSocket(app, context);
+}
+
+void defineProgram(CLI::App &app, Context &context) {
+  app.description("qgpuctl: shows and changes how this machine's GPUs are shared");
+  app.require_subcommand(1);
+  addVerbs(app, context);
+  app.add_subcommand("help", "this text")->callback([&app] {
+    std::fputs(app.get_formatter()->make_help(&app, "", CLI::AppFormatMode::Normal).c_str(),
+               stdout);
+  });
+  // Last: a verb takes over what stands here when it is added.
+  app.footer(
+      "Who is starved, and why: `qgpuctl top` marks them, `qgpuctl explain TENANT` says why.\n\n"
+      "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
+      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started\n\n"
+      "`qgpuctl VERB --help` has an example of each verb.");
 }
 
 }  // namespace qgpu::ctl

@@ -35,14 +35,22 @@ int exitCodeOf(const Error &error);
 int complain(const Error &error);
 
 void addStatus(CLI::App &app, Context &context);
+void addCounters(CLI::App &app, Context &context);
 void addExplain(CLI::App &app, Context &context);
 void addTenant(CLI::App &app, Context &context);
 void addPolicy(CLI::App &app, Context &context);
+void addTop(CLI::App &app, Context &context);
+void addLog(CLI::App &app, Context &context);
+void addTrace(CLI::App &app, Context &context);
 void addEvents(CLI::App &app, Context &context);
+void addDoctor(CLI::App &app, Context &context);
+void addManual(CLI::App &app, Context &context);
 void addRun(CLI::App &app, Context &context);
 void addCalibrate(CLI::App &app, Context &context);
 
 // All of them, and --socket before and behind each.
 void addVerbs(CLI::App &app, Context &context);
+// The whole program but its version.
+void defineProgram(CLI::App &app, Context &context);
 
 }  // namespace qgpu::ctl

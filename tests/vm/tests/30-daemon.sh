@@ -106,6 +106,7 @@ says_why() { qgpuctl explain a --card 0 --json | grep -q '"reason": "as-promised
 check "explain: alone it has what is promised" wait_until 10 says_why
 check "and where it stands" grep -q "rotates: once in each cycle" <(qgpuctl explain a)
 note "$(qgpuctl explain a)"
+check "the scheduler's log has its times on the engine" wait_until 10 sh -c 'qgpuctl log --card 0 --tenant a | grep -q "  a: "'
 check "explain of one without work says that nothing of it is there" \
 	grep -q "no process of it has a context on this card\|none of its cgroups exists" <(qgpuctl explain b)
 check "an unknown tenant has no explanation" exits_with 6 qgpuctl explain nobody

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "manual.hpp"
+
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "verb.hpp"
+
+namespace qgpu::ctl {
+
+namespace {
+
+// Tenants as the daemon knows them, for the words that name one; the same in every shell.
+constexpr const char *kTenants =
+    "qgpuctl tenant list 2>/dev/null | awk 'NR > 1 { sub(/\\*$/, \"\", $1); print $1 }' | sort -u";
+
+// Those of no group are for whoever builds packages.
+bool isShown(const CLI::App *app) { return !app->get_group().empty(); }
+
+// A verb with the words that lead to it: "tenant set".
+struct VerbPath {
+  std::string path;
+  const CLI::App *app;
+};
+
+void collect(const CLI::App &app, const std::string &path, std::vector<VerbPath> &verbs) {
+  for (const CLI::App *verb : app.get_subcommands(isShown)) {
+    const std::string own = path.empty() ? verb->get_name() : path + " " + verb->get_name();
+    verbs.push_back({own, verb});
+    collect(*verb, own, verbs);
+  }
+}
+
+std::vector<VerbPath> verbsOf(const CLI::App &app) {
+  std::vector<VerbPath> verbs;
+  collect(app, "", verbs);
+  return verbs;
+}
+
+std::vector<const CLI::Option *> optionsOf(const CLI::App &app) {
+  return app.get_options([](const CLI::Option *) { return true; });
+}
+
+bool namesATenant(const CLI::Option &option) {
+  const std::string name = option.get_name(true);
+  return name == "NAME" || name == "TENANT" || option.check_lname("tenant");
+}
+
+// All that may stand behind these words: verbs, then long options.
+std::string wordsAfter(const CLI::App &app) {
+  std::string out;
+  const auto add = [&](const std::string &word) { out += (out.empty() ? "" : " ") + word; };
+  for (const CLI::App *verb : app.get_subcommands(isShown)) add(verb->get_name());
+  for (const CLI::Option *option : optionsOf(app))
+    for (const std::string &name : option->get_lnames()) add("--" + name);
+  return out;
+}
+
+bool wantsTenant(const CLI::App &app) {
+  for (const CLI::Option *option : optionsOf(app))
+    if (option->get_positional() && namesATenant(*option)) return true;
+  return false;
+}
+
+// For troff: a point or quote at a line's begin is a request, a hyphen may become a dash.
+std::string escaped(const std::string &text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n'))
+      (out += "\\&") += c;
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string shellQuoted(const std::string &text) {
+  std::string out;
+  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "'" + out + "'";
+}
+
+std::string optionText(const CLI::Option &option) {
+  if (option.get_positional()) return ".TP\n\\fI" + escaped(option.get_name(true)) + "\\fR\n";
+  std::string names;
+  for (const std::string &name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
+  for (const std::string &name : option.get_lnames())
+    names += (names.empty() ? "--" : ", --") + name;
+  std::string out = ".TP\n\\fB" + escaped(names) + "\\fR";
+  if (option.get_items_expected_max() > 0)
+    out += " \\fI" + escaped(option.get_type_name()) + "\\fR";
+  return out + "\n";
+}
+
+std::string optionsText(const CLI::App &app) {
+  std::string out;
+  for (const CLI::Option *option : optionsOf(app)) {
+    if (option->check_lname("help") || option->check_lname("socket")) continue;
+    out += optionText(*option) + escaped(option->get_description());
+    if (!option->get_default_str().empty()) out += " (" + escaped(option->get_default_str()) + ")";
+    out += "\n";
+  }
+  return out;
+}
+
+std::string synopsisOf(const VerbPath &verb) {
+  std::string out = verb.path;
+  for (const CLI::Option *option : optionsOf(*verb.app))
+    if (option->get_positional()) out += " " + option->get_name(true);
+  return out;
+}
+
+}  // namespace
+
+std::string manPage(const CLI::App &app) {
+  std::string out =
+      ".TH QGPUCTL 1 \"\" \"qgpu"
+      "\" \"User Commands\"\n.SH NAME\nqgpuctl \\- show and change how this machine's "
+      "GPUs are shared\n.SH SYNOPSIS\n\\fBqgpuctl\\fR [\\fB\\-\\-socket\\fR "
+      "\\fIPATH\\fR] \\fIVERB\\fR [...]\n.SH DESCRIPTION\n" +
+      escaped(app.get_description()) + "\n.SH VERBS\n";
+  for (const VerbPath &verb : verbsOf(app)) {
+    if (verb.app->get_name() == "help") continue;
+    out += ".SS \"" + escaped(synopsisOf(verb)) + "\"\n" + escaped(verb.app->get_description()) +
+           "\n" + optionsText(*verb.app);
+    if (!verb.app->get_footer().empty())
+      out += ".PP\n.nf\n" + escaped(verb.app->get_footer()) + "\n.fi\n";
+  }
+  return out +
+         ".SH OPTIONS\n.TP\n\\fB\\-\\-socket\\fR \\fIPATH\\fR\nqgpud's control socket, before or "
+         "behind the verb\n" +
+         optionsText(app) + ".SH \"EXIT STATUS\"\n.nf\n" + escaped(app.get_footer()) +
+         "\n.fi\n.SH FILES\n/etc/qgpu/qgpud.toml, /run/qgpu/qgpud.sock\n";
+}
+
+std::string bashCompletion(const CLI::App &app) {
+  std::string out =
+      "# bash completion for qgpuctl; made from its own definition\n"
+      "_qgpuctl()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "\tlocal path= words= tenants= i\n"
+      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "\t\tcase \"$path ${COMP_WORDS[i]}\" in\n";
+  for (const VerbPath &verb : verbsOf(app))
+    out += "\t\t\" " + verb.path + "\") path=\" " + verb.path + "\" ;;\n";
+  out += "\t\tesac\n\tdone\n\tcase \"$path\" in\n\t\"\") words=\"" + wordsAfter(app) + "\" ;;\n";
+  for (const VerbPath &verb : verbsOf(app))
+    out += "\t\" " + verb.path + "\") words=\"" + wordsAfter(*verb.app) + "\"" +
+           (wantsTenant(*verb.app) ? "; tenants=1" : "") + " ;;\n";
+  out +=
+      "\tesac\n"
+      "\tcase $prev in\n\t--tenant|--prove) words=; tenants=1 ;;\n"
+      "\t--out|--socket) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n\tesac\n"
+      "\t[[ -n $tenants && $cur != -* ]] && words+=\" $(" +
+      std::string(kTenants) +
+      ")\"\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\ncomplete -F _qgpuctl qgpuctl\n";
+  return out;
+}
+
+std::string zshCompletion(const CLI::App &app) {
+  std::string out =
+      "#compdef qgpuctl\n# made from qgpuctl's own definition\nlocal path_= word\n"
+      "for word in ${words[2,CURRENT-1]}; do\n\tcase \"$path_ $word\" in\n";
+  for (const VerbPath &verb : verbsOf(app))
+    out += "\t\" " + verb.path + "\") path_=\" " + verb.path + "\" ;;\n";
+  out +=
+      "\tesac\ndone\n"
+      "case ${words[CURRENT-1]} in\n(--out|--socket) _files; return ;;\n"
+      "(--tenant|--prove) compadd -- ${(f)\"$(" +
+      std::string(kTenants) + ")\"}; return ;;\nesac\ncase \"$path_\" in\n(\"\") compadd -- " +
+      wordsAfter(app) + " ;;\n";
+  for (const VerbPath &verb : verbsOf(app))
+    out += "(\" " + verb.path + "\") compadd -- " + wordsAfter(*verb.app) +
+           (wantsTenant(*verb.app) ? " ${(f)\"$(" + std::string(kTenants) + ")\"}" : "") + " ;;\n";
+  return out + "esac\n";
+}
+
+std::string fishCompletion(const CLI::App &app) {
+  std::string out =
+      "# fish completion for qgpuctl; made from its own definition\n"
+      "complete -c qgpuctl -f\n";
+  for (const CLI::App *verb : app.get_subcommands(isShown))
+    out += "complete -c qgpuctl -n __fish_use_subcommand -a " + verb->get_name() + " -d " +
+           shellQuoted(verb->get_description()) + "\n";
+  for (const VerbPath &verb : verbsOf(app)) {
+    std::string condition = "__fish_seen_subcommand_from " + verb.path;
+    if (const size_t blank = verb.path.find(' '); blank != std::string::npos)
+      condition = "__fish_seen_subcommand_from " + verb.path.substr(0, blank) +
+                  "; and __fish_seen_subcommand_from " + verb.path.substr(blank + 1);
+    const std::string head = "complete -c qgpuctl -n " + shellQuoted(condition) + " ";
+    for (const CLI::App *part : verb.app->get_subcommands(isShown))
+      out += head + "-a " + part->get_name() + " -d " + shellQuoted(part->get_description()) + "\n";
+    for (const CLI::Option *option : optionsOf(*verb.app))
+      for (const std::string &name : option->get_lnames())
+        out += head + "-l " + name + (option->get_items_expected_max() > 0 ? " -r" : "") + " -d " +
+               shellQuoted(option->get_description()) + "\n";
+    if (wantsTenant(*verb.app))
+      out += head + "-a " + shellQuoted("(" + std::string(kTenants) + ")") + "\n";
+  }
+  return out;
+}
+
+namespace {
+
+Result<void> writeManual(const CLI::App &app, const std::string &folder) {
+  const std::pair<const char *, std::string> files[] = {
+      {"/qgpuctl.1", manPage(app)},
+      {"/qgpuctl", bashCompletion(app)},
+      {"/_qgpuctl", zshCompletion(app)},
+      {"/qgpuctl.fish", fishCompletion(app)},
+  };
+  for (const auto &[name, text] : files) {
+    std::ofstream file(folder + name);
+    file << text;
+    file.close();
+    if (!file) return Error{EIO, "cannot be written", folder + name};
+  }
+  return {};
+}
+
+}  // namespace
+
+void addManual(CLI::App &app, Context &context) {
+  auto *verb = app.add_subcommand("manual", "writes man page and completions into a folder");
+  verb->group("");
+  auto folder = std::make_shared<std::string>();
+  verb->add_option("FOLDER", *folder, "where")->required();
+  verb->footer("example: qgpuctl manual .");
+  verb->callback([&app, &context, folder] {
+    if (auto written = writeManual(app, *folder); !written)
+      context.exit_code = complain(written.error());
+  });
+}
+
+}  // namespace qgpu::ctl

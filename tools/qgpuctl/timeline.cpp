@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "timeline.hpp"
+
+#include <cstdio>
+
+#include "names.hpp"
+#include "screen.hpp"
+
+namespace qgpu::ctl {
+
+using Json = nlohmann::json;
+
+namespace {
+
+// Threads of a card's process in a trace; a tenant's is its id beyond these.
+constexpr uint32_t kEngineThread = 1, kTenantThreads = 16;
+
+std::string whoOf(const netlink::LogOfCard &entry, const TenantNames &names) {
+  const LogRecord &record = entry.record;
+  if (record.seen != QGPU_SEEN_TENANT) return seenName(record.seen);
+  return record.tenant_id ? names.of(entry.card_index, *record.tenant_id) : "a tenant that is gone";
+}
+
+Json nameEvent(const char *what, uint32_t process, uint32_t thread, const std::string &name) {
+  return {
+      {"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
+}
+
+double microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
+
+}  // namespace
+
+TenantNames::TenantNames(const Json &status) {
+  for (const Json &card : status.value("cards", Json::array()))
+    for (const Json &tenant : card.value("tenants", Json::array()))
+      names_[{card.value("index", 0u), tenant.value("id", 0u)}] = tenant.value("name", "");
+}
+
+std::string TenantNames::of(uint32_t card, uint32_t id) const {
+  auto found = names_.find({card, id});
+  return found == names_.end() ? "tenant " + std::to_string(id) : found->second;
+}
+
+std::vector<netlink::LogOfCard> LogCollector::add(const std::vector<netlink::LogOfCard> &reading) {
+  std::vector<netlink::LogOfCard> fresh;
+  for (const netlink::LogOfCard &entry : reading) {
+    const uint64_t serial = entry.record.serial;
+    auto next = next_.find(entry.card_index);
+    if (next == next_.end()) {
+      next_[entry.card_index] = serial + 1;
+    } else if (serial < next->second) {
+      continue;
+    } else {
+      lost_ += serial - next->second;
+      next->second = serial + 1;
+    }
+    fresh.push_back(entry);
+  }
+  return fresh;
+}
+
+std::string logText(const netlink::LogOfCard &entry, const TenantNames &names) {
+  const LogRecord &record = entry.record;
+  char head[96];
+  std::snprintf(head, sizeof(head), "%15.6f  card %u  %10s  ",
+                static_cast<double>(record.from_ns) / 1e9, entry.card_index,
+                duration(record.to_ns - record.from_ns).c_str());
+  std::string out = head + whoOf(entry, names);
+  if (record.end) out += ": " + endName(*record.end);
+  if (record.due_id)
+    out += ", " + windowName(record.window) + " window of " +
+           names.of(entry.card_index, *record.due_id);
+  return out;
+}
+
+Json logJson(const netlink::LogOfCard &entry, const TenantNames &names) {
+  const LogRecord &record = entry.record;
+  Json json = {{"card", entry.card_index},      {"serial", record.serial},
+               {"from_ns", record.from_ns},     {"to_ns", record.to_ns},
+               {"seen", seenName(record.seen)}, {"window", windowName(record.window)}};
+  if (record.tenant_id) {
+    json["tenant_id"] = *record.tenant_id;
+    json["tenant"] = names.of(entry.card_index, *record.tenant_id);
+  }
+  if (record.end) json["end"] = endName(*record.end);
+  if (record.due_id) json["due"] = names.of(entry.card_index, *record.due_id);
+  return json;
+}
+
+Json traceJson(const std::vector<netlink::LogOfCard> &entries, const TenantNames &names,
+               uint64_t lost) {
+  Json events = Json::array();
+  std::map<uint32_t, std::map<uint32_t, std::string>> threads;  // by card
+  for (const netlink::LogOfCard &entry : entries) {
+    const LogRecord &record = entry.record;
+    // An idle engine is a gap.
+    if (record.seen == QGPU_SEEN_IDLE) continue;
+    const std::string who = whoOf(entry, names);
+    Json event = {{"ph", "X"},
+                  {"cat", seenName(record.seen)},
+                  {"name", who},
+                  {"ts", microseconds(record.from_ns)},
+                  {"dur", microseconds(record.to_ns - record.from_ns)},
+                  {"pid", entry.card_index + 1},
+                  {"tid", kEngineThread},
+                  {"args", logJson(entry, names)}};
+    threads[entry.card_index][kEngineThread] = "engine";
+    events.push_back(event);
+    if (!record.tenant_id) continue;
+    const uint32_t thread = kTenantThreads + *record.tenant_id;
+    threads[entry.card_index][thread] = who;
+    event["tid"] = thread;
+    if (record.end) event["name"] = endName(*record.end);
+    events.push_back(std::move(event));
+  }
+  for (const auto &[card, of_card] : threads) {
+    events.push_back(nameEvent("process_name", card + 1, 0, "card " + std::to_string(card)));
+    for (const auto &[thread, name] : of_card)
+      events.push_back(nameEvent("thread_name", card + 1, thread, name));
+  }
+  return {{"displayTimeUnit", "ns"},
+          {"otherData", {{"clock", "CLOCK_MONOTONIC"}, {"lost_records", lost}}},
+          {"traceEvents", std::move(events)}};
+}
+
+}  // namespace qgpu::ctl
