@@ -149,8 +149,10 @@ void Daemon::noteDriver(const Result<void> &seen) {
 void Daemon::noteRefusals(std::map<std::string, Error> refusals) {
   for (const auto &[uuid, error] : refusals) {
     auto known = refusals_.find(uuid);
-    if (known == refusals_.end() || known->second.text() != error.text())
+    if (known == refusals_.end() || known->second.text() != error.text()) {
+      const LogAbout about(uuid, "");
       spdlog::error("card {} refuses the plan, its former one stays: {}", uuid, error.text());
+    }
   }
   for (const auto &[uuid, error] : refusals_)
     if (!refusals.count(uuid)) spdlog::info("card {} is as configured again", uuid);
@@ -247,10 +249,11 @@ void Daemon::onCardEvents() {
       case kRmEventProcessGone:
         break;
       case QGPU_EVENT_HANG:
-        spdlog::warn(
-            "card {}: work of tenant \"{}\" runs for longer than its hang_timeout while "
-            "others wait",
-            event.card_index, event.tenant_name);
+        logLimited(event, "runs for longer than its hang_timeout while others wait");
+        break;
+      case QGPU_EVENT_PREEMPT_REFUSED:
+        logLimited(event, "was not cut in time");
+        doubt = true;
         break;
       default:
         doubt = true;  // a card came, went or changed its state, or a kind not known yet
@@ -260,6 +263,17 @@ void Daemon::onCardEvents() {
   if (!doubt) return;
   reconciler_.invalidate();
   sync_due_ns_ = 0;
+}
+
+// What a tenant can bring about all the time.
+void Daemon::logLimited(const CardEvent &event, const char *what) {
+  const std::string card = std::to_string(event.card_index);
+  const auto left_out = log_limit_.admit(
+      card + " " + event.tenant_name + " " + std::to_string(event.kind), clock_.nowNs());
+  if (!left_out) return;
+  const LogAbout about(card, event.tenant_name);
+  spdlog::warn("card {}: work of tenant \"{}\" {}{}", card, event.tenant_name, what,
+               *left_out ? " (" + std::to_string(*left_out) + " more since it was told)" : "");
 }
 
 void Daemon::onCgroupEvents() {

@@ -20,6 +20,7 @@
 #include "cgroup.hpp"
 #include "clock.hpp"
 #include "config.hpp"
+#include "journal.hpp"
 #include "ledger.hpp"
 #include "metrics.hpp"
 #include "policy.hpp"
@@ -119,6 +120,7 @@ class Daemon {
   void noteHeld(std::vector<ConfigProblem> problems);
   void sample();
   void readCounters();
+  void logLimited(const CardEvent &event, const char *what);
   void save();
 
   Card &card_;
@@ -135,6 +137,7 @@ class Daemon {
   Ledger ledger_;
   Metrics metrics_;
   uint64_t read_failures_ = 0;
+  LogLimit log_limit_;
 
   std::map<std::string, Error> refusals_;  // by uuid
   std::vector<ConfigProblem> held_;

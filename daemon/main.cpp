@@ -3,12 +3,14 @@
 // share.
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/sinks/systemd_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION  // it would be this file's for every line
 #include <systemd/sd-daemon.h>
+#include <systemd/sd-journal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +26,7 @@
 #include "control.hpp"
 #include "daemon.hpp"
 #include "instance_lock.hpp"
+#include "journal.hpp"
 #include "kernel_card.hpp"
 #include "loop.hpp"
 #include "metrics_endpoint.hpp"
@@ -46,10 +49,18 @@ enum ExitCode {
   kExitRunning = 4,  // another qgpud is there already
 };
 
+void sendToJournal(const JournalFields &fields) {
+  std::vector<iovec> parts;
+  for (const std::string &field : fields)
+    parts.push_back({const_cast<char *>(field.data()), field.size()});
+  sd_journal_sendv(parts.data(), static_cast<int>(parts.size()));
+}
+
 void openLog(bool foreground, const std::string &level) {
   bool to_journal = !foreground && getenv("JOURNAL_STREAM") != nullptr;
   if (to_journal)
-    spdlog::set_default_logger(spdlog::systemd_logger_mt("qgpud", "qgpud"));
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("qgpud", journalSink(sendToJournal)));
   else
     spdlog::set_default_logger(spdlog::stderr_color_mt("qgpud"));
   spdlog::set_pattern(to_journal ? "%v" : "%Y-%m-%d %H:%M:%S.%e %l: %v");

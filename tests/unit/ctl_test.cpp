@@ -18,6 +18,7 @@
 #include "connection.hpp"
 #include "control.hpp"
 #include "daemon.hpp"
+#include "exposition.hpp"
 #include "fakes/fake_clock.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "fakes/temp_folder.hpp"
@@ -112,6 +113,43 @@ class Ctl : public ::testing::Test {
 constexpr const char *kTwoToOne =
     "[[card]]\nmatch = \"all\"\n[tenant.a]\nweight = 200\n[tenant.b]\nweight = 100\n"
     "guarantee = 12.5\n";
+
+TEST_F(Ctl, CountersAreThoseOfTheStatusAndOfTheMetricsToTheUnit) {
+  Sample sample;
+  sample.since_ns = 1;
+  sample.time_ns = 9'000'000'010;
+  sample.idle_ns = 2'000'000'003;
+  kernel.samples.push_back(sample);
+  serve(kTwoToOne);
+  sample.tenant_id = kernel.findTenant(0, "a")->id;
+  sample.run_ns = 5'123'456'789;
+  kernel.samples.push_back(sample);
+  clock.advance(kSecondNs);
+  ASSERT_EQ(run({"status", "--json"}), kExitOk) << err;
+  const Json card = Json::parse(out)["cards"][0];
+  ASSERT_EQ(run({"counters", "--json"}), kExitOk) << err;
+  const Json counted = Json::parse(out)["cards"][0];
+  EXPECT_EQ(counted["counters"], card["counters"]);
+  EXPECT_EQ(counted["counters"]["idle_ns"], 2'000'000'003u);
+  EXPECT_EQ(counted["tenants"]["a"]["run_ns"], 5'123'456'789u);
+  ASSERT_EQ(run({"counters"}), kExitOk) << err;
+  EXPECT_NE(out.find("5123456789"), std::string::npos) << out;
+  EXPECT_NE(out.find("unaccounted"), std::string::npos) << out;
+  stop();
+  const std::string metrics =
+      exposition(expositionOf(daemon, "1"), ExpositionFormat::kPrometheusText);
+  EXPECT_NE(metrics.find("qgpu_tenant_run_seconds_total{gpu=\"0\",uuid=\"GPU-0\",tenant=\"a\","
+                         "cgroup=\"/qgpu/a\"} 5.123456789\n"),
+            std::string::npos)
+      << metrics;
+}
+
+TEST_F(Ctl, TopIsPlainTextWhereThereIsNoTerminal) {
+  serve(kTwoToOne);
+  EXPECT_EQ(run({"top"}), kExitOk) << err;
+  EXPECT_NE(out.find("card 0  Fake T4  burst-share"), std::string::npos) << out;
+  EXPECT_EQ(out.find('\033'), std::string::npos);
+}
 
 TEST_F(Ctl, StatusShowsCardsAndTenantsInTenthsOfAPercent) {
   kernel.card(0).info.cycle_ns = 40'000'000;

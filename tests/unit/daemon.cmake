@@ -14,6 +14,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/explain_test.cpp
       tests/unit/exposition_test.cpp
       tests/unit/instance_lock_test.cpp
+      tests/unit/journal_test.cpp
       tests/unit/kernel_card_test.cpp
       tests/unit/loop_test.cpp
       tests/unit/manual_test.cpp
@@ -46,4 +47,11 @@ if(Python3_FOUND AND TARGET daemon_test)
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/unit/schema_test.py
             ${PROJECT_SOURCE_DIR} $<TARGET_FILE:daemon_test>)
   set_tests_properties(Schema.SaysWhatQgpuctlPrints PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
+if(Python3_FOUND)
+  add_test(NAME Plot.DrawsARecording
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/unit/plot_test.py
+            ${PROJECT_SOURCE_DIR}/tools/qgpuctl/plot.py)
+  set_tests_properties(Plot.DrawsARecording PROPERTIES SKIP_RETURN_CODE 77)
 endif()

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "screen.hpp"
 #include "verb.hpp"
 
 namespace qgpu::ctl {
@@ -77,12 +78,6 @@ std::string escaped(const std::string &text) {
       out += c;
   }
   return out;
-}
-
-std::string shellQuoted(const std::string &text) {
-  std::string out;
-  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "'" + out + "'";
 }
 
 std::string optionText(const CLI::Option &option) {

@@ -145,6 +145,12 @@ std::string duration(uint64_t ns) {
   return format("%.1f s", static_cast<double>(ns) / 1e9);
 }
 
+std::string shellQuoted(const std::string &text) {
+  std::string out = "'";
+  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 std::string Table::text(const std::string &indent) const {
   std::vector<size_t> widths;
   for (const auto &row : rows_) {

@@ -13,6 +13,8 @@ namespace qgpu::ctl {
 std::string percent(uint64_t ppm);
 // "26.7 ms", "512.0 us"; "-" for 0
 std::string duration(uint64_t ns);
+// As one word for a shell.
+std::string shellQuoted(const std::string &text);
 
 // Columns as wide as needed, the first to the left, the others to the right, two blanks between.
 class Table {

@@ -43,6 +43,7 @@ void addTop(CLI::App &app, Context &context);
 void addLog(CLI::App &app, Context &context);
 void addTrace(CLI::App &app, Context &context);
 void addEvents(CLI::App &app, Context &context);
+void addPlot(CLI::App &app, Context &context);
 void addDoctor(CLI::App &app, Context &context);
 void addManual(CLI::App &app, Context &context);
 void addRun(CLI::App &app, Context &context);
