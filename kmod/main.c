@@ -22,6 +22,13 @@ static int __init qgpu_init(void)
 		qgpu_netlink_unregister();
 		return err;
 	}
+	err = qgpu_pci_register();
+	if (err) {
+		pr_err("qgpu: cannot list the cards on the PCI bus (error %d)\n", err);
+		qgpu_cards_unregister();
+		qgpu_netlink_unregister();
+		return err;
+	}
 	if (!qgpu_cards_count())
 		pr_info("qgpu: loaded; no card found yet\n");
 	return 0;
@@ -29,7 +36,8 @@ static int __init qgpu_init(void)
 
 static void __exit qgpu_exit(void)
 {
-	/* Cards first: they go with events that the family sends. */
+	qgpu_pci_unregister();
+	/* Cards before the family: they go with events that it sends. */
 	qgpu_cards_unregister();
 	qgpu_netlink_unregister();
 	WARN(atomic_read(&qgpu_live), "qgpu: %d objects leaked\n", atomic_read(&qgpu_live));

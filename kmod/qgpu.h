@@ -9,6 +9,7 @@
  *   event.c      events: queued under the lock, sent outside it
  *   card.c       a card's life: bus device, registers, slot, list of cards, state
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
+ *   pci.c        real cards: a survey each, nothing else
  *   sched.c      a worker and a timer a card: turn_run() and what follows an error
  *   turn.c core/ hw/                                  portable; never see a lock
  *
@@ -235,6 +236,11 @@ void qgpu_card_judge_locked(struct qgpu_card *card, int error);
 void qgpu_card_readopt_locked(struct qgpu_card *card);
 /* turn_apply(), with the slot taken back where that was lost. */
 int qgpu_card_apply_locked(struct qgpu_card *card);
+
+/* ---- pci.c ---- */
+
+int qgpu_pci_register(void);
+void qgpu_pci_unregister(void);
 
 /* ---- tenant.c ---- */
 

@@ -10,7 +10,7 @@ declare -A GROUPS_OF=(
 		libcli11-dev libgtest-dev libgmock-dev libtomlplusplus-dev nlohmann-json3-dev libsystemd-dev libmicrohttpd-dev
 		libncurses-dev python3-yaml python3-jsonschema"
 	[kernel]="linux-headers-amd64 gcc-12 make sparse kmod xz-utils libelf-dev bison flex bc"
-	[vm]="qemu-system-x86 busybox-static cpio kmod xz-utils gcc libc6-dev iproute2 util-linux procps"
+	[vm]="qemu-system-x86 busybox-static cpio kmod xz-utils gcc libc6-dev iproute2 util-linux procps libglib2.0-dev pkg-config python3 dpkg-dev"
 	[plot]="python3-matplotlib"
 	[prometheus]="prometheus" # not for ./check: what reads the metrics
 )

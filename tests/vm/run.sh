@@ -10,6 +10,7 @@ usage() {
 	usage: run.sh [options] SCRIPT [args...]
 	  --icount        one CPU whose clock counts instructions: exact, repeatable time, and sleeping is free
 	  --smp2          two CPUs that really run at the same time: for races
+	  --pci           with the chip model as a PCI device (pci/tu104.c), a card that no driver has
 	  --timeout S     kill the VM after S seconds of host time (default 120)
 	  --mem MB        guest memory (default 1024)
 	  --out DIR       directory that the guest sees as /out, and where the logs go (default: a temporary one,
@@ -21,11 +22,12 @@ usage() {
 }
 
 RIG=$(cd "$(dirname "$0")" && pwd)
-mode=plain timeout_s=120 mem_mb=1024 out="" kernel_file=""
+mode=plain pci="" timeout_s=120 mem_mb=1024 out="" kernel_file=""
 while (($#)); do
 	case $1 in
 	--icount) mode=icount ;;
 	--smp2) mode=smp2 ;;
+	--pci) pci=1 ;;
 	--timeout) timeout_s=${2:?--timeout needs seconds} && shift ;;
 	--mem) mem_mb=${2:?--mem needs MB} && shift ;;
 	--out) out=${2:?--out needs a directory} && shift ;;
@@ -150,6 +152,10 @@ icount)
 	;;
 esac
 qemu+=(-append "$append")
+if [[ -n $pci ]]; then
+	"$RIG/build-device.sh" "$out/device" >"$out/device.log" 2>&1 || { cat "$out/device.log" >&2 && exit 2; }
+	qemu=(env "LD_PRELOAD=$out/device/tu104.so" "${qemu[@]}" -device tu104)
+fi
 
 mkfifo "$out/pipe"
 started=$EPOCHREALTIME

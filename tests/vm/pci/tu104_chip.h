@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tu104_chip.h - the chip model as the device sees it: QEMU's headers and the model's environment have
+ * names in common, so neither file includes the other's.
+ */
+#ifndef QGPU_TESTS_VM_PCI_TU104_CHIP_H
+#define QGPU_TESTS_VM_PCI_TU104_CHIP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct chip;
+
+/* Memory of the guest, by bus address. Return: 0, -EFAULT. */
+typedef int (*tu104_dma)(void *ctx, uint64_t addr, void *buf, uint32_t bytes, bool to_guest);
+
+/* Return: NULL when out of memory. */
+struct chip *tu104_chip_create(tu104_dma dma, void *ctx);
+void tu104_chip_destroy(struct chip *chip);
+uint32_t tu104_chip_read(struct chip *chip, uint64_t now_ns, uint32_t offset);
+void tu104_chip_write(struct chip *chip, uint64_t now_ns, uint32_t offset, uint32_t value);
+
+#endif

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: --pci --timeout 120
+# 25-pci.sh: a card on the PCI bus: found, surveyed by reading alone, left as it was. Registers are the chip model's.
+set -euo pipefail
+# shellcheck source=../lib.sh
+source "$(dirname "$0")/../lib.sh"
+# shellcheck source=../front-lib.sh
+source "$(dirname "$0")/../front-lib.sh"
+
+check "modules are staged" stage_modules "${QGPU_MODULES:?the directory of the built modules}"
+device=$(grep -l 0x1eb8 /sys/bus/pci/devices/*/device)
+device=${device%/device}
+address=${device##*/}
+survey=/sys/kernel/debug/qgpu/$address
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+state() { sed -n 's/^state //p' "$survey"; }
+register() { awk -v offset="$1" '$1 == offset { print $2 }' "$survey"; }
+
+check "qgpu loads" modprobe qgpu
+check "the card has a survey" test -f "$survey"
+check_equal "which is root's" "$(stat -c %a "$survey")" 400
+check_equal "its ids" "$(sed -n 's/^id //p' "$survey")" "10de:1eb8 10de:12a2"
+check_equal "nobody has it" "$(sed -n 's/^driver //p' "$survey")" -
+
+# ---- enabled, as by a driver ----
+echo 1 >"$device/enable"
+check_equal "it is read" "$(state)" read
+check_equal "PMC_BOOT_0 is a TU104's" "$(register 000000 | cut -c1-3)" 164
+check_equal "PMC_BOOT_42 too" "$((0x$(register 000a00) >> 20 & 0x1ff))" $((0x164))
+check_equal "12 PBDMAs" "$((0x$(register 002004) & 0xff))" 12
+check_equal "4096 channels" "$((0x$(register 002008)))" 4096
+check_equal "64 words of its engine table" "$(awk '$1 >= "022700" && $1 <= "0227fc"' "$survey" | wc -l)" 64
+check_equal "no list is in a slot" "$(awk '$1 >= "002b00" && $1 < "002bb0" && $2 != "00000000"' "$survey")" ""
+before=$(grep -v '^0094' "$survey")
+check_equal "reading changes nothing" "$(grep -v '^0094' "$survey")" "$before"
+check "its clock runs" test "$(register 009400)" != "$(sleep 0.01 && register 009400)"
+check "nobody holds it" bash -c "! grep -q qgpu /proc/iomem"
+
+# ---- not enabled ----
+printf '\0\0' | dd of="$device/config" bs=1 seek=4 conv=notrunc status=none
+check_equal "then it is left alone" "$(state)" "not enabled: no driver has it"
+check_equal "and no register is read" "$(grep -c '^0' "$survey" || true)" 0
+
+# ---- gone, and again ----
+for _ in 1 2 3 4 5; do
+	modprobe -r qgpu
+	modprobe qgpu
+done
+check "it comes and goes" test -f "$survey"
+echo 1 >"$device/remove"
+check_equal "a card that was taken out is not read" "$(state)" "taken out"
+check "qgpu unloads" modprobe -r qgpu
+check_fails "nothing is left" test -e /sys/kernel/debug/qgpu
+done_testing
