@@ -104,15 +104,15 @@
  * window is not interrupted; one that held gaps for longer than its budget ends when another owner
  * would miss its period's end. What is left of it is the owner's to run later, as what the looks
  * see of a window is more or less than it ran; but if the other has missed five budgets, as it does
- * not by a tail, there is no time for the gaps, and they are lost. Beside the group owners take
- * over when the window that is on ends, or when all who have budget, one after the other, would
- * miss the first one's period's end. Since a window
- * costs s + p, budgets are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below 1. By
- * the argument for earliest deadline first with utilisation <= 1, without tails every busy owner
- * has its b_i before its period ends, except for one window that had begun (it is not interrupted,
- * at most the longest b_j); that is why a missed budget is carried and up to 2*b_i may be spent in
- * one window. A tail of work that cannot be cut takes from all others once. Between two instants
- * owner i can miss at most one budget's distance on either side:
+ * not by a tail, there is no time for the gaps, and they are lost, as they always are where
+ * everybody has such windows. Beside the group owners take over when the window that is on ends, or
+ * when all who have budget, one after the other, would miss the first one's period's end. Since a
+ * window costs s + p, budgets are scaled by z = (1 - sum (s+p)/F_i) / sum phi_i where that is below
+ * 1. By the argument for earliest deadline first with utilisation <= 1, without tails every busy
+ * owner has its b_i before its period ends, except for one window that had begun (it is not
+ * interrupted, at most the longest b_j); that is why a missed budget is carried and up to 2*b_i may
+ * be spent in one window. A tail of work that cannot be cut takes from all others once. Between two
+ * instants owner i can miss at most one budget's distance on either side:
  *
  *     lag_i <= phi_i * (2 * (F_i - b_i) + sum over j != i of tail_j)                      (W)
  *

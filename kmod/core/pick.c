@@ -120,12 +120,17 @@ static bool outstays(const struct core *core, u64 now_ns)
 				 core_window_cost_ns(core);
 }
 
-/* And are lost if that one goes on missing its budgets, not only after a tail. */
+/* And are lost where only such windows are on, or if that one goes on missing its budgets, not only
+ * after a tail. */
 static bool makes_others_miss(const struct core *core, u64 now_ns)
 {
-	return core_tenant_busy(core->window.owner) && outstays(core, now_ns) &&
-	       core->ready.at[0]->left_ns >
-		       (s64)(CORE_CARRY_PERIODS * core->ready.at[0]->budget_ns / 2);
+	const struct core_tenant *other;
+
+	if (!core_tenant_busy(core->window.owner) || !outstays(core, now_ns))
+		return false;
+	other = core->ready.at[0];
+	return core_on_clock(core) ||
+	       other->left_ns > (s64)(CORE_CARRY_PERIODS * other->budget_ns / 2);
 }
 
 /* In whose order does a TSG run in the window that is on? The rotation may have guests. */
