@@ -145,6 +145,31 @@ check "run fails closed" run_fails
 # ---- two tenants 2:1 ----
 executor_start
 check "with one it is enforced" wait_until 20 is_ok
+
+# ---- what the card costs: the chip takes 45 us to load a context, 5 until work begins, 5 until it has stopped and 45 to save it ----
+executor_number() { qgpuctl status --json | grep -o "\"$1\": *[0-9]*" | grep -o '[0-9]*$'; }
+in_microseconds() { calc "$(executor_number "$1") / 1000"; }
+check "nothing was measured yet" status_has '"measured_s": *0'
+measured=""
+calibrate() { measured=$(qgpuctl calibrate --seconds 1 "$@" 2>&1); }
+check "an idle card is measured" calibrate
+note "$measured"
+check "what a visit costs, to 10 %" is_within "$(in_microseconds visit_ns)" 55 5.5
+check "the gap, to 10 %" is_within "$(in_microseconds switch_gap_ns)" 45 4.5
+check "and who is let run by turns loses less than 1 ms" is_within "$(in_microseconds duty_bias_ns)" 500 500
+stored_us=$(in_microseconds visit_ns)
+check "the switch's cost is that" is_within "$(in_microseconds switch_ns)" 100 10
+qgpuctl calibrate --seconds 5 >/run/d/calibrate.log 2>&1 &
+calibrator=$!
+loads_run() { [[ -n $(pgrep -x qgpu-load) ]]; }
+no_loads() { ! loads_run; }
+check "a calibration is on" wait_until 5 loads_run
+sleep 1
+kill -9 "$calibrator"
+wait "$calibrator" 2>/dev/null || true
+check "who calibrates is killed: its loads go" wait_until 5 no_loads
+check "and all is well" wait_until 5 is_ok
+
 load a
 load b
 sleep 2
@@ -153,7 +178,6 @@ note "a ran ${ran[a]} %, b ${ran[b]} %"
 check "2:1 within 2 %" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.04
 check "together they get 97 %" is_within "$(calc "${ran[a]} + ${ran[b]}")" 100 3
 note "$(qgpuctl status)"
-executor_number() { qgpuctl status --json | grep -o "\"$1\": *[0-9]*" | grep -o '[0-9]*$'; }
 gap_ns=$(executor_number gap_ns)
 note "under control after $((gap_ns / 1000)) us"
 check_equal "both are under control" "$(executor_number processes)" 2
@@ -162,13 +186,21 @@ check "and were within 200 ms" test "$gap_ns" -lt 200000000
 # Slices are corrected by what was counted, by a tenth at most.
 check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.4
 
-# ---- a second executor for the card ----
+# ---- a card at work is not measured unless that is asked for ----
 exits_with() { # CODE CMD...
 	local wanted=$1 status=0
 	shift
 	"$@" >/run/d/second.log 2>&1 || status=$?
 	((status == wanted)) || { echo "exit status $status: $(cat /run/d/second.log)"; return 1; }
 }
+check "a busy card is refused" exits_with 3 qgpuctl calibrate --seconds 1
+check "with force it is measured" calibrate --force --dry-run
+note "$measured"
+forced_us=$(grep -o 'a switch costs [0-9.]*' <<<"$measured" | grep -o '[0-9.]*$')
+check "to a third" is_within "$forced_us" 100 33
+check "which changes nothing, and stores nothing" is_within "$(in_microseconds visit_ns)" "$stored_us" 0.001
+
+# ---- a second executor for the card ----
 check "a second executor is refused" exits_with 4 qgpu-exec --card 0
 check "which names lock and process" grep -q "process $guard (/run/qgpu/exec-$uuid.lock)" /run/d/second.log
 check "also with a run folder of its own" exits_with 4 qgpu-exec --card "$uuid" --run-dir /run/d
@@ -267,6 +299,22 @@ wait "$guard" 2>/dev/null || true
 executor_start
 check "a guard that dies alone is followed when its worker has ended" wait_until 20 restarted_and_ok
 check "a is held again" wait_until 10 is_gated a
+
+# ---- a guard that is told to stop while it waits for a former worker has stopped ----
+first_worker=$(worker)
+kill -STOP "$first_worker"
+kill -9 "$guard"
+wait "$guard" 2>/dev/null || true
+executor_start
+sleep 0.5
+kill -TERM "$guard"
+status=0
+wait "$guard" || status=$?
+check_equal "it exits with status 0" "$status" 0
+kill -CONT "$first_worker"
+executor_start
+check "and another follows" wait_until 20 restarted_and_ok
+check "the card's costs are known after all that" is_within "$(in_microseconds visit_ns)" 55 5.5
 
 # ---- whoever is killed whenever, nobody stays stopped ----
 RANDOM=${QGPU_SEED:-1}
