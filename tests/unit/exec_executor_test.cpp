@@ -368,9 +368,9 @@ TEST(Executor, SixteenThatSaturateCostFewControls) {
   for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
   ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
   for (uint32_t i = 1; i <= 16; i++) bed.add(i, queued());
-  bed.run(20 * kSecond);
+  bed.run(6 * kSecond);
   const auto before = bed.io.calls;
-  constexpr uint64_t kSeconds = 10;
+  constexpr uint64_t kSeconds = 4;
   bed.run(kSeconds * kSecond);
   uint64_t reads = 0, others = 0;
   for (const auto &[control, calls] : bed.io.calls) {
@@ -392,7 +392,7 @@ TEST(Executor, ManyShortProcessesOfATenantAreNotAskedForEver) {
   ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
   bed.add(2, queued());
   uint64_t before = 0;
-  constexpr unsigned kProcesses = 40, kWarm = 10;
+  constexpr unsigned kProcesses = 24, kWarm = 8;
   for (unsigned i = 0; i < kProcesses; i++) {
     if (i == kWarm) before = bed.io.calls[rm::kCtrlTsgPreempt];
     const size_t brief = bed.add(1, synced(300));
