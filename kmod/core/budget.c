@@ -170,7 +170,7 @@ void core_budget_used(struct core *core, struct core_tenant *tenant, u64 now_ns)
 		return;
 	core_budget_unqueue(core, tenant);
 	wait_for_refill(core, tenant, now_ns);
-	core_ledger_leave(core, tenant, now_ns);
+	core_lag_leave(core, tenant, now_ns);
 }
 
 void core_budget_roll(struct core_tenant *tenant, u64 now_ns)
@@ -236,7 +236,7 @@ static void let_go(struct core *core, struct core_tenant *tenant, u64 now_ns)
 		core->stale = true;
 		core->let_go = true;
 		if (core_tenant_busy(tenant))
-			core_ledger_join(core, tenant, now_ns);
+			core_lag_join(core, tenant, now_ns);
 	}
 	if (core_tenant_busy(tenant))
 		core_budget_queue(core, tenant, now_ns);

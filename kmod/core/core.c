@@ -91,7 +91,7 @@ void core_tenant_set(struct core *core, struct core_tenant *tenant,
 		     const struct core_settings *settings)
 {
 	tenant->asked = *settings;
-	core_ledger_settle(core, tenant);
+	core_lag_settle(core, tenant);
 	core_ledger_restart_due(tenant);
 	tenant->trim_ppm = 0;
 	core->dirty = true;
@@ -123,11 +123,11 @@ static void forget_lags(struct core *core)
 	u32 i;
 
 	for (i = 0; i < core->tenant_count; i++) {
-		core_ledger_settle(core, core->tenants[i]);
+		core_lag_settle(core, core->tenants[i]);
 		core_ledger_restart_due(core->tenants[i]);
 		core->tenants[i]->lag_ns = 0;
 	}
-	core_ledger_settle(core, &core->rotation);
+	core_lag_settle(core, &core->rotation);
 	core->rotation.lag_ns = 0;
 }
 
@@ -142,7 +142,7 @@ void core_forgive(struct core *core, u64 from_ns)
 	}
 	core->floor_lag_ns = 0;
 	core->protecting = false;
-	core_ledger_busy_sum(core, core->looked_ns);
+	core_lag_sum_busy(core, core->looked_ns);
 }
 
 void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns)

@@ -9,8 +9,9 @@
  *            settings      looks (who is on the engine, who has work)
  *               |                      |
  *   check.c   share.c               ledger.c ────────────► fit.c  who does not fit the rotation
- *   refusal   shares of the awake   run, error, busy, lag ──► trim, once a second     |
- *               |                      |                        |                     |
+ *   refusal   shares of the awake   run, error ───────────────► trim, once a second   |
+ *               |                   activity.c wait.c lag.c   |                     |
+ *               |                   busy, waits, lag          |                     |
  *             plan.c  places, C, T, F, b ◄──────────────────────┴─────────────────────┘
  *               |                      |
  *               └─► budget.c ◄─────────┘  who has budget, who takes turns: three queues
@@ -854,6 +855,48 @@ void core_visit_look(struct core *core, u64 now_ns, enum core_seen seen,
 		     const struct core_tenant *tenant);
 
 /*
+ * activity.c
+ */
+
+/**
+ * core_work() - a TSG that was not seen running has work or has none
+ */
+void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work);
+
+/*
+ * wait.c; used between the files of the core
+ */
+
+/* Nobody looked for @span_ns, which is long, as when the card did not answer. */
+bool core_looks_missed(const struct core *core, u64 span_ns);
+/* How long it had work and no budget, up to the last look. */
+u64 core_throttled_ns(const struct core *core, const struct core_tenant *tenant);
+void core_wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns);
+/* A look found work of it, or none, while it was not running; @now runs, @span_ns after the look
+ * before. */
+void core_wait_observed(struct core *core, struct core_tenant *tenant, u64 now_ns, bool was_quiet);
+void core_wait_seen(struct core *core, struct core_tenant *now, u64 span_ns);
+
+/*
+ * lag.c
+ */
+
+/**
+ * core_lag_ns() - entitled minus run, as of the last look
+ */
+s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant);
+
+/* Used between the files of the core: settle lag before a share changes; it takes part in what is
+ * shared, or no longer; places, shares or who is busy changed; it ran. */
+void core_lag_settle(struct core *core, struct core_tenant *tenant);
+void core_lag_join(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_lag_leave(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_lag_sum_busy(struct core *core, u64 now_ns);
+void core_lag_charge(struct core *core, const struct core_tenant *tenant, u64 span_ns);
+/* @times of @ns by @by; @ns may be less than nothing. */
+s64 core_scaled(s64 ns, u32 times, u32 by);
+
+/*
  * ledger.c
  */
 
@@ -863,25 +906,8 @@ void core_visit_look(struct core *core, u64 now_ns, enum core_seen seen,
  */
 void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg);
 
-/**
- * core_work() - a TSG that was not seen running has work or has none
- */
-void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_work);
-
-/**
- * core_lag_ns() - entitled minus run, as of the last look
- */
-s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant);
-
-/* Used between the files of the core: settle lag before a share changes; it takes part in what is
- * shared, or no longer; places, shares or who is busy changed. */
-void core_ledger_settle(struct core *core, struct core_tenant *tenant);
-void core_ledger_join(struct core *core, struct core_tenant *tenant, u64 now_ns);
-void core_ledger_leave(struct core *core, struct core_tenant *tenant, u64 now_ns);
-void core_ledger_busy_sum(struct core *core, u64 now_ns);
+/* Used between the files of the core: what a tenant is corrected by begins anew. */
 void core_ledger_restart_due(struct core_tenant *tenant);
-/* @times of @ns by @by; @ns may be less than nothing. */
-s64 core_scaled(s64 ns, u32 times, u32 by);
 /* 3 standard deviations of a variance in square microseconds. */
 u64 core_ledger_chance_ns(u64 var_us2);
 /* Corrections from the ledger. Return: a trim changed. */

@@ -79,7 +79,7 @@ static void set_place(struct core *core, struct core_tenant *tenant, enum core_p
 	bool is_news = tenant->misfit_from_ns >= core->planned_at_ns;
 
 	core_budget_unqueue(core, tenant);
-	core_ledger_leave(core, tenant, now_ns);
+	core_lag_leave(core, tenant, now_ns);
 	if (place > CORE_RANKED || tenant->place > CORE_RANKED || !tenant->misfit) {
 		tenant->lag_ns = 0;
 	} else if (is_news) {
@@ -105,7 +105,7 @@ static void plan_places(struct core *core, u64 now_ns)
 		online += core->policy == CORE_BURST_SHARE && tenant->asked.class_ == CORE_ONLINE &&
 			  present(tenant);
 		core->turns |= needs_turns(core, tenant);
-		core_ledger_settle(core, tenant);
+		core_lag_settle(core, tenant);
 	}
 	core->stale |= online != core->online_count;
 	core->online_count = online;
@@ -712,7 +712,7 @@ void core_plan_make(struct core *core, u64 now_ns)
 	plan_cycle(core);
 	plan_presses(core);
 	plan_budgets(core, now_ns);
-	core_ledger_busy_sum(core, now_ns);
+	core_lag_sum_busy(core, now_ns);
 	plan_slices(core);
 	for (i = 0; i < core->tenant_count; i++)
 		core_pick_replanned(core, core->tenants[i], now_ns);

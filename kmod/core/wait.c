@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wait.c - how long each had work and was not seen running: from looks, for the counters and for the
+ * waits that were promised. Told by ledger.c and activity.c.
+ */
+#include "core/core.h"
+
+/* So many distances of looks between two of them, with two or more awake, are no sampling. */
+#define LOOKS_MISSED 16
+
+/* Throttled up to the last look; work may have been found after it. */
+u64 core_throttled_ns(const struct core *core, const struct core_tenant *tenant)
+{
+	u64 ns = tenant->throttled_ns;
+
+	if (tenant->throttled && core->looked_ns > tenant->throttled_from_ns)
+		ns += core->looked_ns - tenant->throttled_from_ns;
+	return ns;
+}
+
+/* Nobody looked for long, as when the card did not answer. */
+bool core_looks_missed(const struct core *core, u64 span_ns)
+{
+	return core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns;
+}
+
+void core_wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns)
+{
+	tenant->waiting = true;
+	tenant->wait_from_ns = from_ns;
+	core->press_at_ns = min(core->press_at_ns, core_presses_from_ns(tenant));
+	tenant->wait_throttled_ns = core_throttled_ns(core, tenant);
+}
+
+/*
+ * It waited up to @now_ns. What its ceiling keeps from it is no wait; budgets of windows on the
+ * clock are what is promised there, so that time is.
+ */
+static void wait_lasts(const struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	u64 wait_ns = now_ns > tenant->wait_from_ns ? now_ns - tenant->wait_from_ns : 0;
+	u64 kept_ns = 0;
+
+	if (!tenant->waiting)
+		return;
+	if (tenant->place != CORE_CLOCKED)
+		kept_ns = core_throttled_ns(core, tenant) - tenant->wait_throttled_ns;
+	tenant->wait_max_ns = max(tenant->wait_max_ns, wait_ns - min(wait_ns, kept_ns));
+}
+
+/* A look found work of it, or none, while it was not running. */
+void core_wait_observed(struct core *core, struct core_tenant *tenant, u64 now_ns,
+			  bool was_quiet)
+{
+	if (!tenant->loud_count)
+		tenant->waiting = false;
+	else if (core->seen_tenant == tenant)
+		return;
+	else if (was_quiet || !tenant->waiting)
+		core_wait_begins(core, tenant, now_ns);
+	else
+		wait_lasts(core, tenant, now_ns);
+}
+
+/* Who ran at the last look and who runs now: the change was in the middle of @span_ns. */
+void core_wait_seen(struct core *core, struct core_tenant *now, u64 span_ns)
+{
+	u64 change_ns = core->looked_ns + (span_ns >> 1);
+
+	if (core->seen_tenant == now)
+		return;
+	if (core->seen_tenant && core->seen_tenant->loud_count)
+		core_wait_begins(core, core->seen_tenant, change_ns);
+	if (!now)
+		return;
+	wait_lasts(core, now, core_looks_missed(core, span_ns) ? core->looked_ns : change_ns);
+	now->waiting = false;
+}
