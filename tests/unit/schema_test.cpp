@@ -8,11 +8,13 @@
 
 #include "connection.hpp"
 #include "daemon.hpp"
+#include "diagnosis.hpp"
 #include "explanation.hpp"
 #include "fakes/fake_clock.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "fakes/temp_folder.hpp"
 #include "snapshot_json.hpp"
+#include "timeline.hpp"
 #include "verbs.hpp"
 
 namespace qgpu {
@@ -53,12 +55,26 @@ TEST(Schema, DocumentsForPrograms) {
     daemon.tick();
   }
   kernel.card(0).tenants.back().place = QGPU_PLACE_ROTATES;
+  kernel.card(0).tenants.back().copy_tsgs = 1;
   daemon.refresh();
   print("status", statusJson(daemon));
   kernel.card(0).info.executor = ExecutorInfo{"1", "p", QGPU_SOURCE_INFERRED};
   clock.advance(kSecondNs);
   daemon.refresh();
   print("status", statusJson(daemon));
+  print("explain", *ctl::explanationOf(statusJson(daemon), "a", ""));
+  print("explain", *ctl::explanationOf(statusJson(daemon), "default", "0"));
+  CardEvent event;
+  event.kind = QGPU_EVENT_HANG;
+  print("event", toJson(event));
+  event = {QGPU_EVENT_CARD_STATE, 0, 5, 2, "a", 3, 4, 5, QGPU_CARD_DEGRADED, "why"};
+  print("event", toJson(event));
+  netlink::LogOfCard entry;
+  const ctl::TenantNames names(statusJson(daemon));
+  print("log", ctl::logJson(entry, names));
+  entry.record = {1, 2, 3, QGPU_SEEN_TENANT, 1, QGPU_END_SLICE, QGPU_WINDOW_ONLINE, 1};
+  print("log", ctl::logJson(entry, names));
+  print("doctor", ctl::findingsJson(ctl::findingsOf(ctl::gatherFacts("/nowhere"))));
   netlink::Client client(std::make_unique<fakes::FakeWire>(kernel));
   print("status", *ctl::statusFromKernel(client));
 }
