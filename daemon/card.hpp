@@ -6,6 +6,7 @@
 
 #include <linux/qgpu.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -88,7 +89,7 @@ struct TenantStatus {
   bool awake = false;
   uint32_t tsgs = 0;
   std::optional<uint32_t> copy_tsgs;  // on copy engines, accounted by nobody; method rm only
-  std::optional<uint32_t> place;  // enum qgpu_place; absent: who drives the card does not say
+  std::optional<uint32_t> place;      // enum qgpu_place; absent: who drives the card does not say
 };
 
 struct TsgStatus {
@@ -137,6 +138,16 @@ struct PlanReply {
   std::vector<TenantStatus> tenants;  // those named in the change, as they are now
 };
 
+// How many lasted how long: bin k has those below 2^(QGPU_HIST_SHIFT + k) ns, the last all longer
+// ones.
+struct Histogram {
+  std::array<uint64_t, QGPU_HIST_BINS> bins{};
+  uint64_t sum_ns = 0;
+
+  // Upper bound of a bin that has one: not the last.
+  static constexpr uint64_t boundNs(size_t bin) { return uint64_t{1} << (QGPU_HIST_SHIFT + bin); }
+};
+
 // Cumulative counters of one tenant, or of the card when tenant_id is absent.
 struct Sample {
   uint32_t card_index = 0;
@@ -157,6 +168,9 @@ struct Sample {
   uint64_t throttled_ns = 0;
   uint64_t wait_max_ns = 0;
   uint64_t hangs = 0;
+  // Absent: who counts does not tell (method rm).
+  std::optional<Histogram> waits;  // from having work to running
+  std::optional<Histogram> tails;  // of work that could not be cut when it was to leave
 };
 
 // A time in which one thing was on a card's engine; from the scheduler's log.

@@ -18,7 +18,7 @@ namespace {
 // Counters older than this are of a card that no longer tells any: no series.
 constexpr uint64_t kFreshNs = 5 * kSecondNs;
 
-enum class Type { kCounter, kGauge, kInfo };
+enum class Type { kCounter, kGauge, kInfo, kHistogram };
 enum class Unit { kNone, kNs, kPpm };  // of the number; shown as seconds, as a ratio
 
 struct CardView {
@@ -168,6 +168,20 @@ constexpr Row<TenantView> kTenantRows[] = {
 #undef COUNTED
 #undef SETTING
 
+struct HistogramRow {
+  const char *name;
+  const char *help;
+  const std::optional<Histogram> Sample::*histogram;
+};
+constexpr HistogramRow kHistogramRows[] = {
+    {"qgpu_tenant_wait_duration_seconds", "Single waits, from having work to running",
+     &Sample::waits},
+    {"qgpu_tenant_tail_duration_seconds",
+     "How long work that could not be cut kept the engine when it was to leave", &Sample::tails},
+};
+// Every so many of the kernel's bins are one bucket here: factors of 4 are enough for quantiles.
+constexpr size_t kBinsOfBucket = 2;
+
 struct InfoRow {
   const char *name;
   const char *help;
@@ -182,6 +196,7 @@ const char *suffixOf(Type type) {
 }
 
 const char *typeName(Type type, ExpositionFormat format) {
+  if (type == Type::kHistogram) return "histogram";
   if (type == Type::kInfo) return format == ExpositionFormat::kOpenMetrics ? "info" : "gauge";
   return type == Type::kCounter ? "counter" : "gauge";
 }
@@ -224,6 +239,38 @@ class Text {
     out_ += '\n';
   }
 
+  void histogram(const char *name, const std::string &labels, const Histogram &histogram) {
+    const auto begin = [&](const char *suffix) {
+      out_ += name;
+      out_ += suffix;
+      out_ += '{';
+      out_ += labels;
+    };
+    uint64_t count = 0;
+    for (size_t bin = 0; bin < histogram.bins.size(); ++bin) {
+      count += histogram.bins[bin];
+      const bool is_last = bin + 1 == histogram.bins.size();
+      if (!is_last && bin % kBinsOfBucket != kBinsOfBucket - 1) continue;
+      begin("_bucket");
+      out_ += ",le=\"";
+      if (is_last)
+        out_ += "+Inf";
+      else
+        number(Unit::kNs, Histogram::boundNs(bin));
+      out_ += "\"} ";
+      decimal(count);
+      out_ += '\n';
+    }
+    begin("_sum");
+    out_ += "} ";
+    number(Unit::kNs, histogram.sum_ns);
+    out_ += '\n';
+    begin("_count");
+    out_ += "} ";
+    decimal(count);
+    out_ += '\n';
+  }
+
   std::string take() {
     if (format_ == ExpositionFormat::kOpenMetrics) out_ += "# EOF\n";
     return std::move(out_);
@@ -258,6 +305,15 @@ void write(Text &text, const Row<View> (&rows)[kCount], const std::vector<View> 
     for (const View &view : views)
       if (auto value = row.value(view))
         text.line(row.name, row.type, view.labels, row.label, row.unit, *value);
+  }
+}
+
+void writeHistograms(Text &text, const std::vector<TenantView> &views) {
+  for (const HistogramRow &row : kHistogramRows) {
+    text.head(row.name, Type::kHistogram, Unit::kNs, row.help);
+    for (const TenantView &view : views)
+      if (view.counted && view.counted->*row.histogram)
+        text.histogram(row.name, view.labels, *(view.counted->*row.histogram));
   }
 }
 
@@ -372,7 +428,9 @@ std::string exposition(const ExpositionSource &source, ExpositionFormat format) 
   const std::vector<CardView> cards = cardViews(source);
   writeInfos(text, source, cards);
   write(text, kCardRows, cards);
-  write(text, kTenantRows, tenantViews(source, cards));
+  const std::vector<TenantView> tenants = tenantViews(source, cards);
+  write(text, kTenantRows, tenants);
+  writeHistograms(text, tenants);
   return text.take();
 }
 
@@ -383,6 +441,8 @@ std::vector<MetricFamily> metricFamilies() {
     families.push_back({std::string(row.name) + "_info", "info", row.help});
   list(families, kCardRows);
   list(families, kTenantRows);
+  for (const HistogramRow &row : kHistogramRows)
+    families.push_back({row.name, "histogram", row.help});
   return families;
 }
 

@@ -67,17 +67,24 @@ Json toJson(const ExecutorInfo &executor) {
 }
 
 // What a tenant's counters were at the instant that the card's name.
+Json toJson(const Histogram &histogram) {
+  return {{"bins", histogram.bins}, {"sum_ns", histogram.sum_ns}};
+}
+
 Json countersOf(const Sample &tenant) {
-  return {{"run_ns", tenant.run_ns},
-          {"run_err_ns", tenant.run_err_ns},
-          {"source", sourceName(tenant.source)},
-          {"wait_ns", tenant.wait_ns},
-          {"wait_max_ns", tenant.wait_max_ns},
-          {"throttled_ns", tenant.throttled_ns},
-          {"windows", tenant.windows},
-          {"preempts", tenant.preempts},
-          {"overruns", tenant.overruns},
-          {"hangs", tenant.hangs}};
+  Json json = {{"run_ns", tenant.run_ns},
+               {"run_err_ns", tenant.run_err_ns},
+               {"source", sourceName(tenant.source)},
+               {"wait_ns", tenant.wait_ns},
+               {"wait_max_ns", tenant.wait_max_ns},
+               {"throttled_ns", tenant.throttled_ns},
+               {"windows", tenant.windows},
+               {"preempts", tenant.preempts},
+               {"overruns", tenant.overruns},
+               {"hangs", tenant.hangs}};
+  if (tenant.waits) json["waits"] = toJson(*tenant.waits);
+  if (tenant.tails) json["tails"] = toJson(*tenant.tails);
+  return json;
 }
 
 Json countersOf(const CardLedger &card) {

@@ -340,7 +340,8 @@ static struct stats *take_stats(struct qgpu_card *card)
 	stats->card_index = card->index;
 	stats->since_ns = card->since_ns;
 	stats->generation = card->generation;
-	/* As of the scheduler's last look: a look whose time somebody chooses would bias the bill. */
+	/* As of the scheduler's last look: a look whose time somebody chooses would bias the bill.
+	 */
 	stats->time_ns = card->slot_taken ? turn_looked_ns(card->turn) : ktime_get_ns();
 	turn_counters(card->turn, &stats->card);
 	stats->nobody_run_ns = stats->card.nobody_ns + card->removed_run_ns;
@@ -404,7 +405,9 @@ static int put_counters(struct sk_buff *skb, const struct core_counters *counter
 			      QGPU_A_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_STATS_WAIT_MAX_NS, counters->wait_max_ns,
 			      QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_HANGS, counters->hangs, QGPU_A_STATS_PAD))
+	    nla_put_u64_64bit(skb, QGPU_A_STATS_HANGS, counters->hangs, QGPU_A_STATS_PAD) ||
+	    nla_put(skb, QGPU_A_STATS_WAITS, sizeof(counters->waits), &counters->waits) ||
+	    nla_put(skb, QGPU_A_STATS_TAILS, sizeof(counters->tails), &counters->tails))
 		return -EMSGSIZE;
 	return 0;
 }

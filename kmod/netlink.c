@@ -529,6 +529,8 @@ int qgpu_netlink_register(void)
 	BUILD_BUG_ON((int)CORE_BY_TRACE != (int)QGPU_SOURCE_TRACE);
 	BUILD_BUG_ON((int)CORE_BY_SAMPLES != (int)QGPU_SOURCE_SAMPLED);
 	BUILD_BUG_ON((int)CORE_BY_INFERENCE != (int)QGPU_SOURCE_INFERRED);
+	BUILD_BUG_ON(CORE_HIST_BINS != QGPU_HIST_BINS || CORE_HIST_SHIFT != QGPU_HIST_SHIFT);
+	BUILD_BUG_ON(sizeof(struct core_hist) != (QGPU_HIST_BINS + 1) * sizeof(u64));
 	return genl_register_family(&qgpu_family);
 }
 

@@ -52,6 +52,16 @@ void read(std::span<const uint8_t> payload, std::vector<uint64_t> &values, bool 
   std::sort(values.begin(), values.end());
 }
 
+void read(std::span<const uint8_t> payload, std::optional<Histogram> &histogram, bool &sound) {
+  histogram.emplace();
+  if (payload.size() != sizeof(histogram->bins) + sizeof(uint64_t)) {
+    sound = false;
+    return;
+  }
+  memcpy(histogram->bins.data(), payload.data(), sizeof(histogram->bins));
+  memcpy(&histogram->sum_ns, payload.data() + sizeof(histogram->bins), sizeof(uint64_t));
+}
+
 Error malformed(const char *what) {
   return Error{EBADMSG, std::string("the kernel's message about a ") + what + " is malformed", ""};
 }
@@ -390,6 +400,10 @@ Result<Sample> readSample(const Incoming &incoming) {
           return read(value, sample.wait_max_ns, sound);
         case QGPU_A_STATS_HANGS:
           return read(value, sample.hangs, sound);
+        case QGPU_A_STATS_WAITS:
+          return read(value, sample.waits, sound);
+        case QGPU_A_STATS_TAILS:
+          return read(value, sample.tails, sound);
       }
     });
     return formed && sound;

@@ -404,6 +404,7 @@ struct core_tenant {
 	u64 had_work_ns, work_from_ns, wait_shown_ns;
 	bool waiting;
 	u64 wait_from_ns, wait_throttled_ns, wait_max_ns;
+	struct core_hist waits, tails;
 	u64 throttled_ns, throttled_from_ns;
 	bool throttled, sharing;
 	u64 press_ns;
@@ -871,6 +872,8 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 bool core_looks_missed(const struct core *core, u64 span_ns);
 /* How long it had work and no budget, up to the last look. */
 u64 core_throttled_ns(const struct core *core, const struct core_tenant *tenant);
+/* One more that lasted so long. */
+void core_hist_add(struct core_hist *hist, u64 ns);
 void core_wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns);
 /* A look found work of it, or none, while it was not running; @now runs, @span_ns after the look
  * before. */

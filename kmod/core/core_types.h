@@ -41,15 +41,25 @@ struct core_params {
 
 /* A tenant's settings as asked. Defaults: weight 100, ceiling CORE_PPM, the rest 0. */
 struct core_settings {
-	u32 weight;             /* 1 ... 10000 */
-	u32 guarantee_ppm;      /* 0 ... CORE_PPM */
-	u32 ceiling_ppm;        /* 1 ... CORE_PPM */
+	u32 weight;		/* 1 ... 10000 */
+	u32 guarantee_ppm;	/* 0 ... CORE_PPM */
+	u32 ceiling_ppm;	/* 1 ... CORE_PPM */
 	enum core_class class_; /* "class" is a word of C++ */
-	u64 wake_ns;            /* 0 = no promise */
-	u64 hang_ns;            /* 0 = off */
+	u64 wake_ns;		/* 0 = no promise */
+	u64 hang_ns;		/* 0 = off */
 };
 
 /* Cumulative, ns; the same numbers that decide. */
+/* How many of what lasted how long: bin k has those below 2^(16 + k) ns (65.5 us ... 1.07 s) that
+ * no earlier one has, the last all that are longer. */
+#define CORE_HIST_BINS 16
+#define CORE_HIST_SHIFT 16
+
+struct core_hist {
+	u64 bins[CORE_HIST_BINS];
+	u64 sum_ns;
+};
+
 struct core_counters {
 	u64 run_ns, run_err_ns; /* err: published bound of run_ns's error */
 	u64 wait_ns, throttled_ns;
@@ -57,6 +67,8 @@ struct core_counters {
 	u64 windows, preempts, overruns;
 	u64 hangs; /* kernels that ran longer than hang_ns while others waited */
 	enum core_source source;
+	struct core_hist waits; /* from having work to running, as wait_max_ns */
+	struct core_hist tails; /* of work that could not be cut when it was to leave */
 };
 
 #endif

@@ -148,6 +148,9 @@ void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_t
 	if (tenant && core->draining) {
 		core_fit_drains(core, tenant, span_ns, now_ns);
 	} else {
+		/* Whoever drained is who was seen last. */
+		if (core->drain_ns && core->seen_tenant)
+			core_hist_add(&core->seen_tenant->tails, core->drain_ns);
 		core->drain_ns = 0;
 		core->drain_told = false;
 	}
@@ -271,4 +274,6 @@ void core_tenant_counters(const struct core *core, struct core_tenant *tenant,
 	out->overruns = tenant->overruns;
 	out->hangs = tenant->hangs;
 	out->source = tenant->source;
+	out->waits = tenant->waits;
+	out->tails = tenant->tails;
 }

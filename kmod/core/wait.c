@@ -24,6 +24,19 @@ bool core_looks_missed(const struct core *core, u64 span_ns)
 	return core->awake_tenants >= 2 && span_ns > LOOKS_MISSED * core->params.sample_ns;
 }
 
+void core_hist_add(struct core_hist *hist, u64 ns)
+{
+	u64 rest = ns >> CORE_HIST_SHIFT;
+	u32 bin = 0;
+
+	while (rest && bin < CORE_HIST_BINS - 1) {
+		rest >>= 1;
+		bin++;
+	}
+	hist->bins[bin]++;
+	hist->sum_ns += ns;
+}
+
 void core_wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns)
 {
 	tenant->waiting = true;
@@ -36,16 +49,18 @@ void core_wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns
  * It waited up to @now_ns. What its ceiling keeps from it is no wait; budgets of windows on the
  * clock are what is promised there, so that time is.
  */
-static void wait_lasts(const struct core *core, struct core_tenant *tenant, u64 now_ns)
+static u64 wait_lasts(const struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	u64 wait_ns = now_ns > tenant->wait_from_ns ? now_ns - tenant->wait_from_ns : 0;
 	u64 kept_ns = 0;
 
 	if (!tenant->waiting)
-		return;
+		return 0;
 	if (tenant->place != CORE_CLOCKED)
 		kept_ns = core_throttled_ns(core, tenant) - tenant->wait_throttled_ns;
-	tenant->wait_max_ns = max(tenant->wait_max_ns, wait_ns - min(wait_ns, kept_ns));
+	wait_ns -= min(wait_ns, kept_ns);
+	tenant->wait_max_ns = max(tenant->wait_max_ns, wait_ns);
+	return wait_ns;
 }
 
 /* A look found work of it, or none, while it was not running. */
@@ -65,7 +80,7 @@ void core_wait_observed(struct core *core, struct core_tenant *tenant, u64 now_n
 /* Who ran at the last look and who runs now: the change was in the middle of @span_ns. */
 void core_wait_seen(struct core *core, struct core_tenant *now, u64 span_ns)
 {
-	u64 change_ns = core->looked_ns + (span_ns >> 1);
+	u64 change_ns = core->looked_ns + (span_ns >> 1), wait_ns;
 
 	if (core->seen_tenant == now)
 		return;
@@ -73,6 +88,9 @@ void core_wait_seen(struct core *core, struct core_tenant *now, u64 span_ns)
 		core_wait_begins(core, core->seen_tenant, change_ns);
 	if (!now)
 		return;
-	wait_lasts(core, now, core_looks_missed(core, span_ns) ? core->looked_ns : change_ns);
+	wait_ns = wait_lasts(core, now,
+			     core_looks_missed(core, span_ns) ? core->looked_ns : change_ns);
+	if (now->waiting)
+		core_hist_add(&now->waits, wait_ns);
 	now->waiting = false;
 }

@@ -325,6 +325,13 @@ void putSample(nl_msg *message, const Sample &sample) {
   nla_put_u32(message, QGPU_A_STATS_SOURCE, sample.source);
   nla_put_u64(message, QGPU_A_STATS_WAIT_MAX_NS, sample.wait_max_ns);
   nla_put_u64(message, QGPU_A_STATS_HANGS, sample.hangs);
+  for (const auto &[type, histogram] : {std::pair{QGPU_A_STATS_WAITS, &sample.waits},
+                                        std::pair{QGPU_A_STATS_TAILS, &sample.tails}}) {
+    if (!*histogram) continue;
+    std::vector<uint64_t> values((*histogram)->bins.begin(), (*histogram)->bins.end());
+    values.push_back((*histogram)->sum_ns);
+    nla_put(message, type, static_cast<int>(values.size() * sizeof(uint64_t)), values.data());
+  }
   nla_nest_end(message, nest);
 }
 

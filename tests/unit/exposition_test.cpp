@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -59,6 +60,8 @@ struct Scene {
       card.tenants.push_back(tenant);
       sample.tenant_id = tenant.id;
       sample.run_ns = 10'000'003 + i;
+      sample.waits = sample.tails = Histogram{{1, 2, 4}, 300'000};
+      sample.waits->bins.back() = 8;
       samples.push_back(sample);
     }
     cards.push_back(card);
@@ -125,6 +128,20 @@ TEST(Exposition, PartsOfTheCardsTimeAddUpToWhatElapsed) {
             counters["elapsed_ns"]);
 }
 
+TEST(Exposition, HistogramsAreCumulativeAndEndWithAll) {
+  const Scene scene(1, 1);
+  const std::string text = scene.text(),
+                    of = "{gpu=\"0\",uuid=\"GPU-0\",tenant=\"tenant-0\",cgroup=\"/qgpu/tenant-0\"",
+                    name = "qgpu_tenant_wait_duration_seconds";
+  for (const auto &[le, count] : {std::pair{"0.000131072", "3"}, std::pair{"0.000524288", "7"},
+                                  std::pair{"0.536870912", "7"}, std::pair{"+Inf", "15"}})
+    EXPECT_NE(text.find(name + "_bucket" + of + ",le=\"" + le + "\"} " + count + "\n"),
+              std::string::npos)
+        << le << text;
+  EXPECT_NE(text.find(name + "_count" + of + "} 15\n"), std::string::npos);
+  EXPECT_NE(text.find(name + "_sum" + of + "} 0.000300000\n"), std::string::npos);
+}
+
 TEST(Exposition, TenantThatIsGoneHasNoSeries) {
   Scene scene(1, 2);
   EXPECT_NE(scene.text().find("tenant=\"tenant-1\""), std::string::npos);
@@ -168,7 +185,7 @@ TEST(Exposition, HostileNamesBreakNoLine) {
 std::vector<std::string> documented() {
   std::ifstream page(QGPU_SOURCE_DIR "/docs/metrics.md");
   std::vector<std::string> names;
-  const std::regex row(R"(^\| `(qgpu_[a-z_]+)` \| (counter|gauge|info) \|.*)");
+  const std::regex row(R"(^\| `(qgpu_[a-z_]+)` \| (counter|gauge|info|histogram) \|.*)");
   std::smatch match;
   for (std::string line; std::getline(page, line);)
     if (std::regex_match(line, match, row)) names.push_back(match[1].str() + " " + match[2].str());
@@ -189,7 +206,12 @@ TEST(Exposition, ShowsNoFamilyThatItDoesNotList) {
   for (const MetricFamily &family : metricFamilies()) listed.insert(family.name);
   std::istringstream lines(scene.text());
   for (std::string line; std::getline(lines, line);)
-    if (line.front() != '#') shown.insert(line.substr(0, line.find_first_of("{ ")));
+    if (line.front() != '#') {
+      std::string name = line.substr(0, line.find_first_of("{ "));
+      for (const char *suffix : {"_bucket", "_sum", "_count"})
+        if (name.ends_with(suffix)) name.resize(name.size() - strlen(suffix));
+      shown.insert(name);
+    }
   EXPECT_TRUE(std::includes(listed.begin(), listed.end(), shown.begin(), shown.end()));
 }
 

@@ -302,5 +302,21 @@ TEST(EventLine, HoldsWhateverBytesAReasonHas) {
   EXPECT_NE(line.find("(\xef\xbf\xbd\\u001b\\n)"), std::string::npos) << line;
 }
 
+TEST(Samples, HistogramsComeFromTheKernelAsTheyAre) {
+  fakes::FakeKernel kernel;
+  kernel.addCard("GPU-0");
+  Sample sample;
+  sample.tenant_id = 2;
+  sample.waits = Histogram{{5, 3, 9}, 1234};
+  kernel.samples = {sample};
+  netlink::Client client(std::make_unique<fakes::FakeWire>(kernel));
+  auto samples = client.samples();
+  ASSERT_TRUE(samples) << samples.error().text();
+  ASSERT_TRUE(samples->at(0).waits);
+  EXPECT_EQ(samples->at(0).waits->bins, sample.waits->bins);
+  EXPECT_EQ(samples->at(0).waits->sum_ns, 1234u);
+  EXPECT_FALSE(samples->at(0).tails);
+}
+
 }  // namespace kernel_card_test
 }  // namespace qgpu

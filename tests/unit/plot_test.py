@@ -15,7 +15,8 @@ except ImportError:
 
 
 def sample(second):
-    tenants = {name: {"run_ns": part * second, "wait_ns": part * second // 3}
+    tenants = {name: {"run_ns": part * second, "wait_ns": part * second // 3,
+                      "waits": {"bins": [second * k for k in range(16)], "sum_ns": second}}
                for name, part in (("web", 600_000_000), ("batch", 300_000_000))}
     counters = {"since_ns": 1, "elapsed_ns": second * 1_000_000_000}
     return {"cards": [{"index": 0, "uuid": "GPU-0", "counters": counters, "tenants": tenants}]}

@@ -32,6 +32,8 @@ void count(fakes::FakeKernel &kernel, uint64_t time_ns) {
   sample.run_ns = time_ns / 2;
   sample.idle_ns = time_ns / 4;
   kernel.samples.push_back(sample);
+  sample.waits.emplace();
+  sample.tails.emplace();
   for (const TenantStatus &tenant : kernel.card(0).tenants) {
     sample.tenant_id = tenant.id;
     kernel.samples.push_back(sample);

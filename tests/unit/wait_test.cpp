@@ -37,6 +37,47 @@ TEST(LongestWait, IsFromTheMiddleBetweenTwoLooksToTheMiddleBetweenTwoLooks) {
   EXPECT_EQ(longestWait(bench, a), 8000u);
 }
 
+TEST(Waits, AreCountedByHowLongTheyLastedOnceEach) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  bench.allWork();
+  uint64_t t = bench.now;
+  look(bench, t += 1000, &a);
+  // Waits of b: 10 us, then 100 us and 2 s, looked at often enough.
+  for (uint64_t wait_ns : {uint64_t{10'000}, uint64_t{100'000}, 2 * kSecond}) {
+    const uint64_t step_ns = wait_ns > kSecond ? 100'000 : 1000;
+    for (uint64_t end_ns = t + wait_ns; t < end_ns;) look(bench, t += step_ns, &a);
+    look(bench, t += step_ns, &b);
+    look(bench, t += 1000, &a);
+  }
+  core_counters out;
+  core_tenant_counters(&bench.core, &b.core, &out);
+  EXPECT_EQ(out.waits.bins[0], 1u);
+  EXPECT_EQ(out.waits.bins[1], 1u);
+  EXPECT_EQ(out.waits.bins[CORE_HIST_BINS - 1], 1u);
+  EXPECT_NEAR(static_cast<double>(out.waits.sum_ns), 2.000'11e9, 1e6);
+  core_tenant_counters(&bench.core, &a.core, &out);
+  EXPECT_EQ(out.waits.bins[0], 4u);  // and before its first look
+}
+
+TEST(Tails, AreCountedWhenTheyEnd) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  bench.allWork();
+  uint64_t t = bench.now;
+  look(bench, t += 1000, &a);
+  bench.core.draining = true;
+  for (int i = 0; i < 10; ++i) look(bench, t += 100'000, &a);
+  bench.core.draining = false;
+  look(bench, t += 1000, &b);
+  core_counters out;
+  core_tenant_counters(&bench.core, &a.core, &out);
+  EXPECT_EQ(out.tails.sum_ns, 950'000u);
+  EXPECT_EQ(out.tails.bins[4], 1u);  // 0.52 to 1.05 ms
+  core_tenant_counters(&bench.core, &b.core, &out);
+  EXPECT_EQ(out.tails.sum_ns, 0u);
+}
+
 TEST(LongestWait, BeginsWhenWorkIsFound) {
   Bench bench;
   auto &a = bench.add(), &b = bench.add();

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """plot.py OUT: draws what `qgpuctl plot` recorded, read from stdin, as PNG or SVG (by OUT's ending): for each card the
-tenants' shares of its time, how much of the time they waited with work, and, where the scheduler's log was to be had, how
-long they were off the engine between two visits.
+tenants' shares of its time, how much of the time they waited with work, how long single waits were, and, where the
+scheduler's log was to be had, how long they were off the engine between two visits.
 
 stdin: {"samples": [qgpuctl counters --json, ...], "log": [one object of qgpuctl log --json, ...]}"""
 import json
@@ -42,6 +42,25 @@ def rates(samples, card, tenant, key):
     return points
 
 
+def waits(samples, card, tenant):
+    """(ms, percent of the waits that were shorter) over the whole recording."""
+    tellings = []
+    for sample in samples:
+        for found in sample["cards"]:
+            told = found["tenants"].get(tenant, {}) if found["uuid"] == card else {}
+            if "waits" in told:
+                tellings.append((found["counters"]["since_ns"], told["waits"]["bins"]))
+    tellings = [bins for since, bins in tellings if since == tellings[-1][0]]
+    if not tellings:
+        return []
+    counts = [last - first for first, last in zip(tellings[0], tellings[-1])]
+    total, points = 0, []
+    for place, count in enumerate(counts[:-1]):  # the last bin has no bound
+        total += count
+        points.append((2 ** (16 + place) / 1e6, 100 * total / max(1, sum(counts))))
+    return points if sum(counts) else []
+
+
 def gaps_ms(log, card_index, tenant):
     """Times off the engine between two visits of the tenant while somebody else was on it."""
     gaps, left, others = [], None, False
@@ -62,21 +81,26 @@ def draw(recording, out):
     cards = {c["uuid"]: c for sample in samples for c in sample["cards"]}
     if not cards:
         sys.exit("nothing was recorded: no card tells counters")
-    figure, rows = pyplot.subplots(len(cards), 3, figsize=(15, 4 * len(cards)), squeeze=False)
+    figure, rows = pyplot.subplots(len(cards), 4, figsize=(20, 4 * len(cards)), squeeze=False)
     for row, (uuid, card) in zip(rows, sorted(cards.items(), key=lambda item: item[1]["index"])):
         for place, tenant in enumerate(sorted(card["tenants"])):
             for axis, key in ((row[0], "run_ns"), (row[1], "wait_ns")):
                 points = rates(samples, uuid, tenant, key)
                 axis.plot([p[0] for p in points], [p[1] for p in points], label=tenant, **style(place))
+            points = waits(samples, uuid, tenant)
+            if points:
+                row[2].plot([p[0] for p in points], [p[1] for p in points], label=tenant, **style(place))
             gaps = gaps_ms(log, card["index"], tenant)
             if gaps:
-                row[2].step(gaps, [100 * (i + 1) / len(gaps) for i in range(len(gaps))], label=tenant, **style(place))
+                row[3].step(gaps, [100 * (i + 1) / len(gaps) for i in range(len(gaps))], label=tenant, **style(place))
         row[0].set(title=f"card {card['index']}: share of its time", xlabel="s", ylabel="%", ylim=(0, 100))
         row[1].set(title="waiting with work", xlabel="s", ylabel="% of the time", ylim=(0, 100))
-        row[2].set(title="off the engine between two visits", xlabel="ms", ylabel="% of the gaps", ylim=(0, 100))
+        row[2].set(title="single waits shorter than", xlabel="ms", ylabel="%", ylim=(0, 100), xscale="log")
+        row[3].set(title="off the engine between two visits", xlabel="ms", ylabel="% of the gaps", ylim=(0, 100))
         row[0].legend(fontsize="small")
-        if not row[2].lines:
-            row[2].text(0.5, 0.5, "no log to be had", ha="center", transform=row[2].transAxes)
+        for axis in row[2:]:
+            if not axis.lines:
+                axis.text(0.5, 0.5, "not told by who drives it", ha="center", transform=axis.transAxes)
     figure.tight_layout()
     figure.savefig(out)
 

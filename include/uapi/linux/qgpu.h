@@ -54,6 +54,8 @@
 #define QGPU_WEIGHT_DEFAULT 100
 #define QGPU_TENANTS_MAX 1024	/* per card, "default" included */
 #define QGPU_CGROUPS_MAX 64	/* per tenant */
+#define QGPU_HIST_BINS 16	/* of a histogram: 65.5 us ... 1.07 s, and longer */
+#define QGPU_HIST_SHIFT 16
 
 /* Tenant ids. Ids are given by the kernel, never reused while the module is loaded. */
 #define QGPU_TENANT_NOBODY 0	/* the kernel's and qgpu's own channels */
@@ -325,6 +327,12 @@ enum qgpu_attr_stats {
 					 * visits are shorter than 1 ms, some are missed */
 	QGPU_A_STATS_HANGS,		/* u64 kernels that ran longer than hang_ns while others
 					 * waited */
+	QGPU_A_STATS_WAITS,		/* binary: QGPU_HIST_BINS u64, then the sum in ns: times from
+					 * having work to running, as for WAIT_MAX_NS. Bin k counts
+					 * those below 2^(QGPU_HIST_SHIFT + k) ns that none before it
+					 * has, the last one all longer ones */
+	QGPU_A_STATS_TAILS,		/* binary, likewise: how long work that could not be cut kept the
+					 * engine when it was to leave */
 
 	__QGPU_A_STATS_MAX,
 	QGPU_A_STATS_MAX = __QGPU_A_STATS_MAX - 1
