@@ -22,8 +22,8 @@ struct MachineFacts {
   std::string cgroup_mount;                // of cgroup v2
   std::string clocksource;
   bool is_root = false;
-  std::optional<Error> daemon_error;  // why qgpud does not answer
-  nlohmann::json status;              // of qgpud
+  std::optional<Error> daemon_error;                 // why qgpud does not answer
+  nlohmann::json status = nlohmann::json::object();  // of qgpud
 };
 // root: "" or, for tests, a folder that stands for /.
 MachineFacts gatherFacts(const std::string &root);

@@ -135,7 +135,6 @@ int examine(const std::string &socket, const DoctorOptions &options) {
     facts.status = *status;
   else
     facts.daemon_error = status.error();
-  if (facts.status.is_null()) facts.status = Json::object();
   if (auto wire = netlink::openWire(netlink::WireKind::kRequests)) {
     netlink::Client client(std::move(*wire));
     if (auto family = client.resolve()) facts.family_version = family->version;
