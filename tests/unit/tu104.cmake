@@ -12,3 +12,8 @@ qgpu_add_test(tu104_chip_test
   SOURCES tests/unit/tu104_chip_test.cpp
           tests/unit/tu104_trouble_test.cpp
   LIBRARIES qgpu_hw qgpu_chip)
+if(TARGET qgpuctl_lib)
+  qgpu_add_test(survey_test
+    SOURCES tests/unit/survey_test.cpp
+    LIBRARIES qgpuctl_lib qgpu_hw qgpu_chip)
+endif()

@@ -48,7 +48,7 @@ int complain(const Error &error) {
 
 void addVerbs(CLI::App &app, Context &context) {
   for (auto *add : {addStatus, addTop, addExplain, addCounters, addTenant, addPolicy, addEvents,
-                    addLog, addTrace, addPlot, addDoctor, addRun, addCalibrate, addManual})
+                    addLog, addTrace, addPlot, addDoctor, addRun, addCalibrate, addSurvey, addManual})
     add(app, context);
   acceptSocket(app, context);
 }

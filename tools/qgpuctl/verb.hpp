@@ -48,6 +48,7 @@ void addDoctor(CLI::App &app, Context &context);
 void addManual(CLI::App &app, Context &context);
 void addRun(CLI::App &app, Context &context);
 void addCalibrate(CLI::App &app, Context &context);
+void addSurvey(CLI::App &app, Context &context);
 
 // All of them, and --socket before and behind each.
 void addVerbs(CLI::App &app, Context &context);

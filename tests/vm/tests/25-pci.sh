@@ -5,10 +5,9 @@
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "$0")/../lib.sh"
-# shellcheck source=../front-lib.sh
-source "$(dirname "$0")/../front-lib.sh"
 
 check "modules are staged" stage_modules "${QGPU_MODULES:?the directory of the built modules}"
+qgpuctl=$(copy_to_tmpfs "${QGPU_PROGRAMS:?the directory of the built programs}/bin/qgpuctl")/qgpuctl
 device=$(grep -l 0x1eb8 /sys/bus/pci/devices/*/device)
 device=${device%/device}
 address=${device##*/}
@@ -37,6 +36,12 @@ check_equal "reading changes nothing" "$(grep -v '^0094' "$survey")" "$before"
 check "its clock runs" test "$(register 009400)" != "$(sleep 0.01 && register 009400)"
 check "nobody holds it" bash -c "! grep -q qgpu /proc/iomem"
 
+report=$("$qgpuctl" survey)
+has() { grep -q "$1" <<<"$report"; }
+check "qgpuctl tells what it is" has '"chip": "0x164"'
+check "and that it is known" has '"supported": true'
+check "with its graphics engine" has '"type": "graphics"'
+
 # ---- not enabled ----
 printf '\0\0' | dd of="$device/config" bs=1 seek=4 conv=notrunc status=none
 check_equal "then it is left alone" "$(state)" "not enabled: no driver has it"
@@ -52,4 +57,5 @@ echo 1 >"$device/remove"
 check_equal "a card that was taken out is not read" "$(state)" "taken out"
 check "qgpu unloads" modprobe -r qgpu
 check_fails "nothing is left" test -e /sys/kernel/debug/qgpu
+check_fails "and a survey says what is missing" "$qgpuctl" survey
 done_testing
