@@ -133,10 +133,12 @@ class Terminal {
 
 void refill(TopView &view, Feed &feed) {
   auto status = feed.status();
-  if (status)
-    view.update(*status, feed.pids(*status));
-  else
+  if (status) {
+    TopPids pids = feed.pids(*status);
+    view.update(std::move(*status), std::move(pids));
+  } else {
     view.setTrouble(status.error().text());
+  }
 }
 
 // All keys that were pressed; false: it is to end.

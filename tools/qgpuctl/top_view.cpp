@@ -120,9 +120,9 @@ TopView::CardTime TopView::timeOf(const Json &card) {
           number(counters, "switch_ns"), number(counters, "idle_ns")};
 }
 
-void TopView::update(const Json &status, TopPids pids) {
+void TopView::update(Json status, TopPids pids) {
   if (paused_) return;
-  status_ = status;
+  status_ = std::move(status);
   pids_ = std::move(pids);
   trouble_.clear();
   for (const Json &card : part(status_, "cards")) {
@@ -212,8 +212,9 @@ std::string TopView::partsText(const Json &card) const {
          ", nobody " + of(&CardTime::nobody_ns);
 }
 
-std::vector<Json> TopView::sorted(const Json &tenants) const {
-  std::vector<Json> list(tenants.begin(), tenants.end());
+std::vector<const Json *> TopView::sorted(const Json &tenants) const {
+  std::vector<const Json *> list;
+  for (const Json &tenant : tenants) list.push_back(&tenant);
   const auto key = [this](const Json &tenant) -> uint64_t {
     switch (sort_) {
       case Sort::kGot:
@@ -227,9 +228,9 @@ std::vector<Json> TopView::sorted(const Json &tenants) const {
     }
     return 0;
   };
-  std::stable_sort(list.begin(), list.end(), [&](const Json &a, const Json &b) {
-    const uint64_t key_a = key(a), key_b = key(b);
-    return key_a != key_b ? key_a > key_b : text(a, "name") < text(b, "name");
+  std::stable_sort(list.begin(), list.end(), [&](const Json *a, const Json *b) {
+    const uint64_t key_a = key(*a), key_b = key(*b);
+    return key_a != key_b ? key_a > key_b : text(*a, "name") < text(*b, "name");
   });
   return list;
 }
@@ -272,8 +273,8 @@ void TopView::addCard(std::vector<TopLine> &lines, const Json &card, size_t widt
                              std::string(bar_width + 2, ' ') + padded("got", 9, true) +
                              padded("of time", 9, true) + padded("waiting", 9, true) +
                              padded("longest", 10, true) + "  " + padded("state", 8) + "pids"}});
-  for (const Json &tenant : sorted(part(card, "tenants")))
-    lines.push_back(tenantLine(tenant, static_cast<uint32_t>(number(card, "index")), bar_width));
+  for (const Json *tenant : sorted(part(card, "tenants")))
+    lines.push_back(tenantLine(*tenant, static_cast<uint32_t>(number(card, "index")), bar_width));
   lines.push_back({});
 }
 

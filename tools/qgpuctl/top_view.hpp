@@ -29,7 +29,7 @@ using TopPids = std::map<uint32_t, std::map<std::string, std::vector<uint32_t>>>
 class TopView {
  public:
   // While paused a status is dropped.
-  void update(const nlohmann::json &status, TopPids pids = {});
+  void update(nlohmann::json status, TopPids pids = {});
   // Why there is no news; empty: there is.
   void setTrouble(const std::string &sentence) { trouble_ = sentence; }
 
@@ -53,7 +53,7 @@ class TopView {
   void addCard(std::vector<TopLine> &lines, const nlohmann::json &card, size_t width) const;
   TopLine tenantLine(const nlohmann::json &tenant, uint32_t card, size_t bar_width) const;
   std::string partsText(const nlohmann::json &card) const;
-  std::vector<nlohmann::json> sorted(const nlohmann::json &tenants) const;
+  std::vector<const nlohmann::json *> sorted(const nlohmann::json &tenants) const;
   void cycleCard();
 
   nlohmann::json status_;
