@@ -60,7 +60,7 @@ TEST(Schema, DocumentsForPrograms) {
   kernel.card(0).tenants.back().copy_tsgs = 1;
   daemon.refresh();
   print("status", statusJson(daemon));
-  kernel.card(0).info.executor = ExecutorInfo{"1", "p", QGPU_SOURCE_INFERRED};
+  kernel.card(0).info.executor.emplace();
   clock.advance(kSecondNs);
   daemon.refresh();
   print("status", statusJson(daemon));
