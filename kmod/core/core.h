@@ -12,7 +12,7 @@
  *   refusal   shares of the awake   run, error ───────────────► trim, once a second   |
  *               |                   activity.c wait.c lag.c   |                     |
  *               |                   busy, waits, lag          |                     |
- *             plan.c  places, C, T, F, b ◄──────────────────────┴─────────────────────┘
+ *    place.c  plan.c  places, C, T, F, b ◄──────────────────────┴─────────────────────┘
  *               |                      |
  *               └─► budget.c ◄─────────┘  who has budget, who takes turns: three queues
  *                      |
@@ -701,6 +701,12 @@ void core_share_split(struct core_claim *claims, u32 count, u32 total_ppm);
 void core_share_windows(struct core_claim *claims, u32 count);
 
 /*
+ * place.c; used between the files of the core: how each is scheduled, and then its share
+ */
+void core_place_all(struct core *core, u64 now_ns);
+void core_place_shares(struct core *core);
+
+/*
  * plan.c
  */
 
@@ -986,6 +992,23 @@ struct core_tenant *core_budget_take_ranked(struct core *core,
  */
 bool core_pick(struct core *core, u64 now_ns);
 
+/* Used between the files of the core: its share or place changed; it goes away; the owner has run
+ * its budget; when offline tenants leave for online. */
+void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns);
+void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns);
+bool core_window_used_up(const struct core *core);
+/* The window that is on has no owner, and nothing calls for another. */
+bool core_rests(const struct core *core);
+u64 core_leave_ns(const struct core *core);
+/* From when on an owner on the clock would miss its period's end if it waited any longer. */
+u64 core_pressed_from_ns(const struct core *core, const struct core_tenant *owner);
+/* The same for all owners with budget, one after the other. */
+u64 core_ready_from_ns(const struct core *core);
+
+/*
+ * admit.c
+ */
+
 /**
  * core_admits() - is it in the image of the window that is on? Nobody's always is.
  */
@@ -1011,18 +1034,8 @@ void core_cut_other(const struct core *core, u64 now_ns, struct core_phase *out)
  */
 void core_taken(struct core *core, u64 now_ns, struct core_tsg *first, u64 used_ns);
 
-/* Used between the files of the core: its share or place changed; it goes away; the owner has run
- * its budget; when offline tenants leave for online. */
-void core_pick_replanned(struct core *core, struct core_tenant *tenant, u64 now_ns);
-void core_pick_forget(struct core *core, struct core_tenant *tenant, u64 now_ns);
-bool core_window_used_up(const struct core *core);
-/* The window that is on has no owner, and nothing calls for another. */
-bool core_rests(const struct core *core);
-u64 core_leave_ns(const struct core *core);
-/* From when on an owner on the clock would miss its period's end if it waited any longer. */
-u64 core_pressed_from_ns(const struct core *core, const struct core_tenant *owner);
-/* The same for all owners with budget, one after the other. */
-u64 core_ready_from_ns(const struct core *core);
+/* Used between the files of the core: the window closes. */
+void core_cut_keep(struct core *core, u64 now_ns);
 
 /*
  * next.c
@@ -1082,6 +1095,12 @@ struct core_refusal {
  */
 int core_check(const struct core_params *params, enum core_policy policy, u64 cycle_ns,
 	       const struct core_settings *settings, u32 count, struct core_refusal *refusal);
+
+/* Has it anything that may have work? */
+static inline bool core_tenant_present(const struct core_tenant *tenant)
+{
+	return tenant->listed_count != 0;
+}
 
 static inline bool core_tenant_awake(const struct core_tenant *tenant)
 {
