@@ -141,11 +141,14 @@ void Account::forgive() {
 void Account::noteEarly(Visitor &visitor) {
   const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
   const bool undisturbed = visitor.slice_ns && visitor.disturbed_ns < visitor.last_start_ns;
-  visitor.early = undisturbed && length + visitor.slice_ns / kSlicePart < visitor.slice_ns;
+  const bool is_short =
+      visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns;
   if (undisturbed)
-    visitor.early_visits = static_cast<uint8_t>(visitor.early_visits << 1 | visitor.early);
+    visitor.early_visits = static_cast<uint8_t>(visitor.early_visits << 1 | is_short);
+  // One that was taken off is believed to do as always.
+  visitor.early = is_short && (undisturbed || visitor.mostlyEarly());
   if (wasOverlong(visitor, length)) visitor.overlong_at_ns = visitor.last_end_ns;
-  if (visitor.early && visitor.off_ns >= kLongOffNs) {
+  if (visitor.early && undisturbed && visitor.off_ns >= kLongOffNs) {
     visitor.long_visit_ns = params_.computedNs(length);
     visitor.long_visit_at_ns = visitor.last_end_ns;
   }
@@ -257,6 +260,12 @@ void Account::upTo(uint64_t now_ns) {
   }
   if (!begun_) begin(from);
   look(to, CORE_SEEN_TSG);
+}
+
+void Account::left(uint32_t pid) {
+  const Visitor *visitor = this->visitor(pid);
+  if (!visitor || !visitor->tsg || !visitor->tsg->tenant) return;
+  core_work(&core_, visitor->tsg, core_.looked_ns, false);
 }
 
 void Account::probed(uint64_t now_ns, bool has_work) {

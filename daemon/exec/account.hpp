@@ -54,7 +54,8 @@ struct Visitor {
   uint64_t stopped_ns = 0;    // when it was last stopped
 
   // Not now and then, as somebody whose processor was late, but as one that has gaps.
-  bool endsEarly() const { return early && std::popcount(early_visits & 0xfu) >= 3; }
+  bool mostlyEarly() const { return std::popcount(early_visits & 0xfu) >= 3; }
+  bool endsEarly() const { return early && mostlyEarly(); }
 };
 
 class Account {
@@ -79,6 +80,8 @@ class Account {
   void upTo(uint64_t now_ns);
   // Of the one that holds the engine: it has work, or has none.
   void probed(uint64_t now_ns, bool has_work);
+  // It was taken off and did not come back, with nobody else on: it has no work.
+  void left(uint32_t pid);
 
   // What visits lasted until now says nothing: nobody could end them.
   void forgive();

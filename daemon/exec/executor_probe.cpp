@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Who has work, and what kind of: asked where the trace is silent.
 //
-// A preemption makes the trace speak: with work there is an END and a START, without there is none,
-// and nothing is lost.
+// A preemption makes the trace speak: with work there is an END and a START, without there is none
+// or an END alone, and nothing is lost.
 //
 // One that ends its visits early is either launch-and-sync, and then every gap costs it its turn
 // and only windows give it its share; or it is paced by its processor or its requests, and then
@@ -123,8 +123,14 @@ void Executor::probeHolder(uint64_t now_ns) {
   probed_ns_ = now_ns;
   const uint64_t end_ns = visitor.last_end_ns;
   if (!preempt(*tsg, now_ns)) return;
-  const bool work = visitor.last_end_ns != end_ns;
-  if (account_->holder() == pid) account_->probed(cardNs(), work);
+  const bool was_on = visitor.last_end_ns != end_ns;
+  // Its START may be recorded a little later than its END.
+  if (was_on && !account_->holder() && !readTrace(cardNs())) return;
+  const bool work = was_on && account_->holder();
+  if (account_->holder() == pid)
+    account_->probed(cardNs(), work);
+  else if (!account_->holder())
+    account_->left(pid);
   tsg->busy_answers = work ? tsg->busy_answers + 1 : 0;
   if (own_window) noteAnswer(*tsg, visitor, work);
 }

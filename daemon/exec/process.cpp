@@ -187,7 +187,8 @@ void Process::dropNodes(const std::vector<int> &theirs) {
   });
 }
 
-// Duplicates of descriptors that are not known yet.
+// Duplicates of descriptors that are not known yet, and anew of those without a client: a process
+// that starts opens the driver several times, and the number may be of another file by now.
 bool Process::lookForNodes() {
   const auto theirs = own_.io().controlDescriptors(pid_);
   if (!theirs) {
@@ -197,18 +198,23 @@ bool Process::lookForNodes() {
   }
   dropNodes(*theirs);
   for (const int fd : *theirs) {
-    if (std::any_of(nodes_.begin(), nodes_.end(), [&](const Node &n) { return n.theirs == fd; }))
-      continue;
+    const auto known =
+        std::find_if(nodes_.begin(), nodes_.end(), [&](const Node &n) { return n.theirs == fd; });
+    if (known != nodes_.end() && !known->clients.empty()) continue;
     const auto ours = own_.io().duplicate(pidfd_, fd);
     if (!ours) {
       if (ours.error().err != EPERM) continue;  // gone meanwhile
       goBlind(ours.error().sentence);
       return false;
     }
-    if (own_.io().isControlNode(*ours))
-      nodes_.push_back({.theirs = fd, .ours = *ours, .floor = floor_});
-    else
+    if (!own_.io().isControlNode(*ours)) {
       own_.io().close(*ours);
+    } else if (known != nodes_.end()) {
+      own_.io().close(known->ours);
+      known->ours = *ours;
+    } else {
+      nodes_.push_back({.theirs = fd, .ours = *ours, .floor = floor_, .floor_before = floor_});
+    }
   }
   if (state_ == State::kBlind && !unseen_) state_ = State::kLooking;
   return !nodes_.empty();
@@ -227,8 +233,10 @@ void Process::scanClients(Node &node, uint64_t now_ns, uint64_t end) {
     const uint32_t may = kGuessesMax / static_cast<uint32_t>(nodes_.size());
     const auto next = own_.nextClient();
     if (next && *next >= node.floor) {
+      // Those of the last look once more: their file may have been opened just after ours was made.
       node.from = *next + 1;
-      node.to = *next - node.floor > may ? *next - may : node.floor;
+      node.to = *next - node.floor_before > may ? *next - may : node.floor_before;
+      node.floor_before = node.floor;
       node.floor = node.from;
     }
   }
@@ -287,6 +295,8 @@ void Process::begin(uint64_t now_ns) {
 }
 
 void Process::beginQuick(uint64_t now_ns) {
+  // It runs, so what was found while it started is not what it has now.
+  if (unseen_) closeNodes([](const Node &) { return true; });
   if (!lookForNodes()) {
     finish(now_ns);
     return;

@@ -126,6 +126,7 @@ class Process {
   struct Node {
     int theirs, ours;
     uint32_t floor;             // handles below are tried, or none of the process's
+    uint32_t floor_before;      // the same at the last look
     uint32_t from = 0, to = 0;  // still to be tried, from the youngest on: [to, from)
     std::vector<uint32_t> clients = {};
     // Of the quick look that is under way: clients it is done with; whether the next was looked at

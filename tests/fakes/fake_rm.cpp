@@ -90,6 +90,11 @@ void FakeRm::endProcess(pid_t pid) {
   std::erase_if(tsgs_, [&](const auto &t) { return t->pid == pid; });
 }
 
+void FakeRm::reopenControl(pid_t pid) {
+  for (auto &[fd, duplicate] : foreign_)
+    if (duplicate.pid == pid) duplicate.theirs = -1;
+}
+
 FakeTsg &FakeRm::tsg(pid_t pid) {
   for (const auto &tsg : tsgs_)
     if (tsg->pid == pid) return *tsg;
@@ -401,7 +406,7 @@ uint32_t FakeRm::control(const rm::Control &call, int fd) {
   }
   if (const auto it = slow_ns.find(call.cmd); it != slow_ns.end()) advance(it->second);
   if (const auto it = refuse.find(call.cmd); it != refuse.end() && it->second) return it->second;
-  if (!owns(fd, call.client)) {
+  if (!owns(fd, call.client) || silent_once.erase(call.client)) {
     wrong_clients++;
     return rm::kInvalidClient;
   }

@@ -63,6 +63,9 @@ class FakeRm final : public exec::RmIo {
   // The oldest TSG of a process is freed.
   void freeTsg(pid_t pid);
   void endProcess(pid_t pid);
+  // It closes its control node and opens it anew, under the same number: duplicates are of the old
+  // file.
+  void reopenControl(pid_t pid);
   FakeTsg &tsg(pid_t pid);
 
   void advance(uint64_t ns);
@@ -85,6 +88,8 @@ class FakeRm final : public exec::RmIo {
   std::vector<uint32_t> rings;
   std::set<int> open_fds;
   uint64_t wrong_clients = 0;
+  // Clients that do not answer the next guess.
+  std::set<uint32_t> silent_once;
 
   Result<int> open(const std::string &path) override;
   void close(int fd) override;
