@@ -10,6 +10,7 @@
 #include <linux/device/class.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pm_runtime.h>
 #include <net/genetlink.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
@@ -42,6 +43,16 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #else
 #define QGPU_DEVNODE_CONST const
 #endif
+
+/* pm_runtime_get_if_active() takes whoever uses the device for granted from 6.9 on. */
+static inline int qgpu_pm_get_if_active(struct device *dev)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+	return pm_runtime_get_if_active(dev, true);
+#else
+	return pm_runtime_get_if_active(dev);
+#endif
+}
 
 /* A dump's attributes are found through struct genl_info from 6.6 on. */
 static inline struct nlattr **qgpu_dump_attrs(struct netlink_callback *cb)

@@ -115,13 +115,15 @@ out:
 static int put_state(struct seq_file *out, struct pci_dev *pdev)
 {
 	u16 command = 0;
+	bool managed;
 	int err = 0;
 
 	if (!device_is_registered(&pdev->dev)) {
 		seq_puts(out, "state taken out\n");
 		return 0;
 	}
-	if (pm_runtime_enabled(&pdev->dev) && pm_runtime_get_if_active(&pdev->dev, true) <= 0) {
+	managed = pm_runtime_enabled(&pdev->dev);
+	if (managed && qgpu_pm_get_if_active(&pdev->dev) <= 0) {
 		seq_puts(out, "state asleep: left alone\n");
 		return 0;
 	}
@@ -132,7 +134,7 @@ static int put_state(struct seq_file *out, struct pci_dev *pdev)
 		seq_puts(out, "state not enabled: no driver has it\n");
 	else
 		err = put_registers(out, pdev);
-	if (pm_runtime_enabled(&pdev->dev))
+	if (managed)
 		pm_runtime_put(&pdev->dev);
 	return err;
 }
@@ -142,13 +144,15 @@ static int survey_show(struct seq_file *out, void *unused)
 	struct pci_dev *pdev = out->private;
 	int err;
 
-	/* It stays on its bus, with its addresses, for so long. */
+	/* It stays on its bus, with its addresses, and its driver stays with it, for so long. */
 	pci_lock_rescan_remove();
+	device_lock(&pdev->dev);
 	seq_printf(out, "address %s\n", pci_name(pdev));
 	seq_printf(out, "id %04x:%04x %04x:%04x\n", pdev->vendor, pdev->device,
 		   pdev->subsystem_vendor, pdev->subsystem_device);
 	seq_printf(out, "driver %s\n", pdev->dev.driver ? pdev->dev.driver->name : "-");
 	err = put_state(out, pdev);
+	device_unlock(&pdev->dev);
 	pci_unlock_rescan_remove();
 	return err;
 }

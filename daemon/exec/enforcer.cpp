@@ -128,7 +128,10 @@ void Enforcer::open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns) {
   for (ManagedTsg *tsg : tsgs) {
     // One that is gone must not keep the others stopped.
     const auto one = done ? done : controls_.enable(exec::channelsOf(tsg->of, tsg->tsg));
-    if (!one) refused(*tsg, one.error(), now_ns);
+    if (!one) {
+      refused(*tsg, one.error(), now_ns);
+      if (one.error().err != ENOENT && one.error().err != ESRCH) continue;  // tried again
+    }
     tsg->gated = false;
     tsg->opened_ns = now_ns;
   }
@@ -193,7 +196,7 @@ void Enforcer::letRun(uint64_t now_ns) {
     const bool close = shouldBeClosed(*tsg) || isHeld(*tsg, now_ns);
     tsg->breathes = close && now_ns > tsg->gated_ns + kHoldMaxNs;
     if (tsg->breathes) writeSlice(*tsg, kBreathUs, now_ns);
-    if (!close || tsg->breathes) opening.push_back(tsg.get());
+    if ((!close || tsg->breathes) && now_ns >= tsg->refused_until_ns) opening.push_back(tsg.get());
   }
   open(opening, now_ns);
   writeSlices(now_ns);

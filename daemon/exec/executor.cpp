@@ -225,6 +225,7 @@ Result<void> Executor::setPlan(const Plan &plan, uint32_t &guilty) {
   if (plan.head.flags & kPlanDryRun) return {};
   core_.params.period_min_ns = periodFor(plan);
   roster_->apply(plan);
+  if (!trace_) sayByClock();
   for (auto &[id, managed] : processes_)
     if (!roster_->tenant(managed.tenant_id)) managed.tenant_id = kNoTenant;
   save();

@@ -138,6 +138,7 @@ class Executor {
   void probeHolder(uint64_t now_ns);
   uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
   void probeEarly(uint64_t now_ns);
+  void noteEscapes();
   void turnReadBack(uint64_t now_ns);
   void fitCycle();
   uint64_t tenureNs() const;

@@ -54,6 +54,8 @@ void Executor::goByClock(const std::string &why) {
   if (const auto may = roster_->check(plan, guilty); !may) {
     degraded_ = "nothing is enforced: " + may.error().sentence;
     plan.head.policy = QGPU_POLICY_BEST_EFFORT;
+    plan.head.generation =
+        0;  // it is not what was asked: whoever takes over here asks for that again
   }
   roster_->apply(plan);
 }
@@ -100,7 +102,7 @@ void Executor::turnUtilisation() {
     utilisation_.reset();
     since_ns_ = now_ns;
     no_trace_ += "; " + parts.error().sentence;
-    sayByClock();
+    if (roster_->plan().generation) sayByClock();  // else nothing is enforced, which is said
     return;
   }
   noteUtilisation(*parts, now_ns - utilisation_ns_);

@@ -19,8 +19,11 @@ constexpr uint64_t kCalmTurnNs = 25 * kMs, kTurnsPerCycle = 3;
 // Of who is beside an online tenant, and for how long the others' windows together may stop it.
 constexpr uint64_t kTenureMinNs = 50 * kMs, kTenureMaxNs = 120 * kMs, kStoppedNs = 350 * kMs;
 // One control took so long, or this process did not run for so long: nobody could enforce anything.
-constexpr uint64_t kStallNs = 1000 * kMs;
+// Longer than a PREEMPT may take: who resists one is not forgiven for that.
+constexpr uint64_t kStallNs = 1500 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs;
+// A START so long after the stop is not of what was stopped.
+constexpr uint64_t kEscapeNs = 3 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
 // Who uses the card for so long and is not found is not going to be.
 constexpr uint64_t kUnseenNs = 1000 * kMs;
@@ -44,10 +47,13 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
     const auto same = std::find_if(now.begin(), now.end(), [&](const Tsg &t) {
       return t.handle == tsg->tsg.handle && t.id == tsg->tsg.id;
     });
-    if (same == now.end())
+    if (same == now.end()) {
       gone.push_back(tsg->tsg.handle);
-    else
+    } else {
+      // What it has made since it was stopped is not stopped: all of it is, anew.
+      if (tsg->tsg != *same) tsg->gated = false;
       tsg->tsg = *same;
+    }
   }
   for (const uint32_t handle : gone) {
     const auto pid = static_cast<uint32_t>(id.pid);
@@ -235,9 +241,20 @@ void Executor::tellAccount() {
 
 uint32_t Executor::awake() const { return core_.awake_tenants; }
 
+// It got the engine while all that is known of it was stopped: it has more.
+void Executor::noteEscapes() {
+  for (const auto &tsg : roster_->tsgs()) {
+    const Visitor *visitor = visitorOf(*tsg);
+    if (!tsg->gated || !visitor || visitor->last_start_ns < tsg->gated_ns + kEscapeNs) continue;
+    if (const auto it = processes_.find(tsg->process); it != processes_.end())
+      it->second.process->lookAgain(options_.now_ns());
+  }
+}
+
 void Executor::turnReadBack(uint64_t now_ns) {
   if (now_ns < read_back_ns_ + kReadBackNs) return;
   read_back_ns_ = now_ns;
+  noteEscapes();
   std::vector<ProcessId> gone = enforcer_->readBack(now_ns);
   for (auto &[id, managed] : processes_) {
     const bool was_controlled = managed.process->state() == Process::State::kControlled;

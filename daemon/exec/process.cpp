@@ -26,8 +26,10 @@ constexpr uint64_t kEagerNs = 20 * kMs, kPatientNs = 200 * kMs;
 // Of one that could not be looked at.
 constexpr uint64_t kBlindNs = 2000 * kMs;
 constexpr unsigned kEagerSteps = 100;
-// After TSGs are known: once they are all there, and for those of a later context.
-constexpr uint64_t kAgainNs[] = {20 * kMs, 100 * kMs, 500 * kMs, 2000 * kMs, 8000 * kMs};
+// After TSGs are known: once they are all there, and for those of later contexts, the last one
+// again and again.
+constexpr uint64_t kAgainNs[] = {20 * kMs,   100 * kMs,  500 * kMs,
+                                 2000 * kMs, 8000 * kMs, 30'000 * kMs};
 
 // Guesses after which the client of a new process is found, mostly.
 constexpr unsigned kGuessesUsual = 32;
@@ -279,7 +281,7 @@ void Process::finish(uint64_t now_ns) {
   if (state_ == State::kBlind)
     next_step_ns_ = now_ns + kBlindNs;
   else if (state_ == State::kControlled)
-    next_step_ns_ = steps_ < std::size(kAgainNs) ? now_ns + kAgainNs[steps_] : kNever;
+    next_step_ns_ = now_ns + kAgainNs[std::min<size_t>(steps_, std::size(kAgainNs) - 1)];
   else
     next_step_ns_ = now_ns + (steps_ < kEagerSteps ? kEagerNs : kPatientNs);
   steps_++;

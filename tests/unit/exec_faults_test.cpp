@@ -352,6 +352,43 @@ TEST(ExecutorFaults, ASecondContextIsUnderTheSameCeiling) {
   EXPECT_NEAR(ran / 5e9, 0.3, 0.02);
 }
 
+// However late it comes: who runs while all that is known of it is stopped has more.
+TEST(ExecutorFaults, AContextThatIsMadeLateIsUnderTheSameCeiling) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}));
+  const size_t a = bed.add(1, queued());
+  bed.run(20 * kSecond);
+  fakes::FakeTsg &late = bed.io.addTsg(bed.children[a]->pid());
+  late.work = queued();
+  bed.run(3 * kSecond);
+  EXPECT_EQ(bed.executor->stats().objects.size(), 2u);
+  // What it had too much until it was found is paid back.
+  const uint64_t before = bed.tsg(a).run_ns + late.run_ns;
+  bed.run(5 * kSecond);
+  const auto ran = static_cast<double>(bed.tsg(a).run_ns + late.run_ns - before);
+  EXPECT_LE(ran / 5e9, 0.31);
+}
+
+// It stays on the record of who is stopped, and is let run as soon as that works.
+TEST(ExecutorFaults, WhoCouldNotBeLetRunIsTriedAgain) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}));
+  const size_t a = bed.add(1, queued());
+  bed.run(2 * kSecond);
+  while (bed.tsg(a).enabled) bed.run(kMilli);
+  bed.io.refuse[rm::kCtrlFifoDisableChannels] = 0x1f;
+  bed.run(kSecond);
+  EXPECT_FALSE(bed.tsg(a).enabled);
+  EXPECT_TRUE(bed.executor->stats().objects.at(0).gated);
+  bed.io.refuse.clear();
+  bed.run(1100 * kMilli);
+  EXPECT_NEAR(bed.shares({a}, 5 * kSecond)[0], 0.3, 0.02);
+}
+
 TEST(ExecutorFaults, ASecondContextGetsNoSecondShare) {
   QGPU_TRACE_SEED();
   Bed bed;
