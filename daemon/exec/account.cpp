@@ -15,8 +15,8 @@ constexpr uint64_t kLongOffNs = 4'000'000;
 constexpr uint64_t kOverlongNs = 1'000'000, kTailNs = 2'000'000;
 // Slices are exact to this part.
 constexpr uint64_t kSlicePart = 32;
-// Beyond a round of the others, before one that did not run in it is taken to have no work.
-constexpr uint64_t kRoundSlackNs = 500'000;
+// Beyond a round of the others, and a part of it, before one that did not run in it is taken to have no work.
+constexpr uint64_t kRoundSlackNs = 500'000, kRoundPart = 4;
 // Those who are not known are remembered up to this many, and room is made first of who has not run
 // for so long.
 constexpr size_t kStrangersMax = 256;
@@ -169,9 +169,9 @@ uint64_t Account::absentFromNs(const Visitor &visitor, uint64_t round_ns) const 
 uint64_t Account::roundNs() const {
   uint64_t round_ns = kRoundSlackNs;
   for (const auto &[pid, visitor] : visitors_)
-    if (visitor.open && visitor.tsg && visitor.tsg->has_work)
+    if (visitor.open && visitor.tsg && visitor.tsg->awake)
       round_ns += visitor.slice_ns + params_.switch_ns;
-  return round_ns;
+  return round_ns + round_ns / kRoundPart;
 }
 
 // Who was free to run for a round of all others and did not has no work; nor has who gave its
