@@ -241,11 +241,14 @@ void Executor::tellAccount() {
 
 uint32_t Executor::awake() const { return core_.awake_tenants; }
 
-// It got the engine while all that is known of it was stopped: it has more.
+// It got the engine, or has it, while all that is known of it is stopped: it has more.
 void Executor::noteEscapes() {
   for (const auto &tsg : roster_->tsgs()) {
     const Visitor *visitor = visitorOf(*tsg);
-    if (!tsg->gated || !visitor || visitor->last_start_ns < tsg->gated_ns + kEscapeNs) continue;
+    if (!tsg->gated || !visitor) continue;
+    const uint64_t from_ns = tsg->gated_ns + kEscapeNs;
+    const bool holds = account_->holder() == static_cast<uint32_t>(tsg->process.pid);
+    if (visitor->last_start_ns < from_ns && !(holds && cardNs() > from_ns)) continue;
     if (const auto it = processes_.find(tsg->process); it != processes_.end())
       it->second.process->lookAgain(options_.now_ns());
   }
