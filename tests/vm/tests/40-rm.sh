@@ -147,8 +147,9 @@ executor_start
 check "with one it is enforced" wait_until 20 is_ok
 
 # ---- what the card costs: the chip takes 45 us to load a context, 5 until work begins, 5 until it has stopped and 45 to save it ----
-executor_number() { qgpuctl status --json | grep -o "\"$1\": *[0-9]*" | grep -o '[0-9]*$'; }
-in_microseconds() { calc "$(executor_number "$1") / 1000"; }
+number() { grep -o "\"$1\": *[0-9]*" | grep -o '[0-9]*$'; }
+executor_number() { qgpuctl status --json | number "$1"; }
+in_microseconds() { calc "$(qgpuctl status --json | tr -d '\n' | grep -o '"costs": *{[^}]*}' | number "$1") / 1000"; }
 check "nothing was measured yet" status_has '"measured_s": *0'
 measured=""
 calibrate() { measured=$(qgpuctl calibrate --seconds 1 "$@" 2>&1); }
