@@ -15,6 +15,7 @@
 #include <linux/pm_runtime.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include "compat.h"
 #include "hw/hw_io.h"
 #include "hw/tu104/survey.h"
 #include "qgpu.h"
