@@ -284,14 +284,19 @@ void Enforcer::forget(const ProcessId &process) {
   if (gates_.size() != before) (void)writeGates(gates_path_, gates_);
 }
 
-void Enforcer::putAllBack() {
+bool Enforcer::putAllBack() {
   std::vector<ManagedTsg *> gated;
   for (const auto &tsg : roster_.tsgs())
     if (tsg->gated) gated.push_back(tsg.get());
   open(gated, 0);
   for (const auto &tsg : roster_.tsgs()) putBack(*tsg);
-  gates_.clear();
+  std::erase_if(gates_, [&](const GateEntry &entry) {
+    return std::none_of(roster_.tsgs().begin(), roster_.tsgs().end(), [&](const auto &tsg) {
+      return tsg->gated && tsg->process == entry.process;
+    });
+  });
   (void)writeGates(gates_path_, gates_);
+  return gates_.empty();
 }
 
 }  // namespace qgpu::exec

@@ -46,7 +46,8 @@ class Enforcer {
   void putBack(ManagedTsg &tsg);
   // Its objects are gone: out of the gates file.
   void forget(const ProcessId &process);
-  void putAllBack();
+  // False when somebody could not be let run: who that is stays in the gates file.
+  bool putAllBack();
 
   uint64_t windowChanges() const { return window_changes_; }
 

@@ -433,7 +433,7 @@ Stats Executor::stats() {
 
 void Executor::stop() {
   calibration_->end();
-  enforcer_->putAllBack();
+  if (!enforcer_->putAllBack()) return;
   unlink(gatesPath(options_.run_dir, options_.uuid).c_str());
   store_->remove();
 }

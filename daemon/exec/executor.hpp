@@ -76,7 +76,8 @@ class Executor {
 
   // Does what is due. Returns for how long nothing will be.
   uint64_t turn();
-  // Everything as it was found; the run folder's files are gone. Only destruction may follow.
+  // Everything as it was found; the run folder's files are gone, or stay for --release when somebody
+  // could not be let run. Only destruction may follow.
   void stop();
 
  private:

@@ -389,6 +389,24 @@ TEST(ExecutorFaults, WhoCouldNotBeLetRunIsTriedAgain) {
   EXPECT_NEAR(bed.shares({a}, 5 * kSecond)[0], 0.3, 0.02);
 }
 
+TEST(ExecutorFaults, WhoCouldNotBeLetRunAtTheEndIsLeftToRelease) {
+  QGPU_TRACE_SEED();
+  for (const bool refused : {true, false}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}));
+    const size_t a = bed.add(1, queued());
+    bed.run(2 * kSecond);
+    while (bed.tsg(a).enabled) bed.run(kMilli);
+    if (refused) bed.io.refuse[rm::kCtrlFifoDisableChannels] = 0x1f;
+    bed.executor->stop();
+    const auto entries = readGates(gatesPath(bed.folder.path(), "GPU-fake"));
+    ASSERT_TRUE(entries);
+    EXPECT_EQ(entries->size(), refused ? 1u : 0u);
+    EXPECT_EQ(bed.tsg(a).enabled, !refused);
+  }
+}
+
 TEST(ExecutorFaults, ASecondContextGetsNoSecondShare) {
   QGPU_TRACE_SEED();
   Bed bed;
