@@ -121,7 +121,8 @@ TEST(Config, CgroupsDeeperThanTheKernelLooksAreRefused) {
 }
 
 TEST(Config, ShippedExamplesAreRight) {
-  for (const char *name : {"two-tenants.toml", "three-classes.toml", "real-card.toml", "qgpud.toml"}) {
+  for (const char *name :
+       {"two-tenants.toml", "three-classes.toml", "real-card.toml", "qgpud.toml"}) {
     ConfigOutcome outcome = loadConfig(std::string(QGPU_SOURCE_DIR "/examples/") + name);
     EXPECT_TRUE(outcome.problems.empty()) << outcome.problems[0].text();
   }
