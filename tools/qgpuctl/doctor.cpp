@@ -87,18 +87,22 @@ Result<Json> readCard(const std::string &socket, const std::string &card) {
   return Error{ENODEV, "no such card", card};
 }
 
+// Load on that card and no other.
+std::string probeCommand(const Json &card, const DoctorOptions &options) {
+  const std::string load =
+      card.value("simulated", false)
+          ? "exec qgpu-load --card " + std::to_string(card.value("index", 0u))
+          : "export CUDA_VISIBLE_DEVICES=" + card.value("uuid", std::string()) +
+                "; exec qgpu-load --cuda";
+  return load + " --seconds " +
+         std::to_string(static_cast<int>(options.seconds) + kSettleMs / 1000 + 30);
+}
+
 Result<Proof> prove(const std::string &socket, const DoctorOptions &options) {
   const std::string &first = options.prove.at(0), &second = options.prove.at(1);
   auto card = readCard(socket, options.card);
   if (!card) return card.error();
-  std::string command = options.load;
-  if (command.empty()) {
-    char line[96];
-    std::snprintf(line, sizeof(line), "exec qgpu-load %s--seconds %.0f",
-                  card->value("simulated", false) ? "" : "--cuda ",
-                  options.seconds + kSettleMs / 1000 + 30);
-    command = line;
-  }
+  const std::string command = options.load.empty() ? probeCommand(*card, options) : options.load;
   Probe one(socket, first, command), other(socket, second, command);
   poll(nullptr, 0, kSettleMs);
   auto before = readCard(socket, options.card);
