@@ -169,6 +169,15 @@ uint64_t Account::absentFromNs(const Visitor &visitor, uint64_t round_ns) const 
 uint64_t Account::roundNs() const {
   uint64_t round_ns = kRoundSlackNs;
   for (const auto &[pid, visitor] : visitors_)
+    if (visitor.open && visitor.tsg && visitor.tsg->has_work)
+      round_ns += visitor.slice_ns + params_.switch_ns;
+  return round_ns;
+}
+
+// Those who are awake may be back, and visits last a little longer than reckoned.
+uint64_t Account::patientRoundNs() const {
+  uint64_t round_ns = kRoundSlackNs;
+  for (const auto &[pid, visitor] : visitors_)
     if (visitor.open && visitor.tsg && visitor.tsg->awake)
       round_ns += visitor.slice_ns + params_.switch_ns;
   return round_ns + round_ns / kRoundPart;
@@ -177,7 +186,7 @@ uint64_t Account::roundNs() const {
 // Who was free to run for a round of all others and did not has no work; nor has who gave its
 // slice away, unless it is believed to be back at once.
 void Account::noteAbsent(uint64_t now_ns) {
-  const uint64_t round_ns = roundNs();
+  const uint64_t round_ns = patientRoundNs();
   for (auto &[pid, visitor] : visitors_) {
     if (!visitor.open || !visitor.tsg || !visitor.tsg->tenant || !visitor.tsg->awake) continue;
     if (on_ && pid == pid_) continue;

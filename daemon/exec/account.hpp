@@ -111,6 +111,7 @@ class Account {
   bool wasOverlong(const Visitor &visitor, uint64_t length_ns) const;
   void noteEarly(Visitor &visitor);
   uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;
+  uint64_t patientRoundNs() const;
   void noteAbsent(uint64_t now_ns);
   Visitor *current();
 

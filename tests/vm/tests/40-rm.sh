@@ -159,7 +159,7 @@ check "what a visit costs, to 10 %" is_within "$(in_microseconds visit_ns)" 55 5
 check "the gap, to 10 %" is_within "$(in_microseconds switch_gap_ns)" 45 4.5
 check "and who is let run by turns loses less than 1 ms" is_within "$(in_microseconds duty_bias_ns)" 500 500
 stored_us=$(in_microseconds visit_ns)
-check "the switch's cost is that" is_within "$(in_microseconds switch_ns)" 100 10
+check "the switch's cost is that" sh -c "qgpuctl status | grep -qE 'a switch costs (9[0-9]|10[0-9])\.'"
 qgpuctl calibrate --seconds 5 >/run/d/calibrate.log 2>&1 &
 calibrator=$!
 loads_run() { [[ -n $(pgrep -x qgpu-load) ]]; }
