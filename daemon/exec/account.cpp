@@ -15,7 +15,8 @@ constexpr uint64_t kLongOffNs = 4'000'000;
 constexpr uint64_t kOverlongNs = 1'000'000, kTailNs = 2'000'000;
 // Slices are exact to this part.
 constexpr uint64_t kSlicePart = 32;
-// Beyond a round of the others, and a part of it, before one that did not run in it is taken to have no work.
+// Beyond a round of the others, and a part of it, before one that did not run in it is taken to
+// have no work.
 constexpr uint64_t kRoundSlackNs = 500'000, kRoundPart = 4;
 // Those who are not known are remembered up to this many, and room is made first of who has not run
 // for so long.
@@ -126,11 +127,15 @@ bool Account::othersWaited(const Visitor &visitor) const {
   });
 }
 
+bool Account::wasDisturbed(const Visitor &visitor) const {
+  return std::max(visitor.disturbed_ns, taken_off_ns_) >= visitor.last_start_ns;
+}
+
 bool Account::wasOverlong(const Visitor &visitor, uint64_t length_ns) const {
   if (visitor.stopped_ns > visitor.last_start_ns)
     return visitor.last_end_ns > visitor.stopped_ns + kTailNs;
   return visitor.slice_ns && length_ns > visitor.slice_ns + visitor.slice_ns / 4 + kOverlongNs &&
-         visitor.disturbed_ns < visitor.last_start_ns && othersWaited(visitor);
+         !wasDisturbed(visitor) && othersWaited(visitor);
 }
 
 void Account::forgive() {
@@ -140,7 +145,7 @@ void Account::forgive() {
 // It gave the rest of its slice away.
 void Account::noteEarly(Visitor &visitor) {
   const uint64_t length = visitor.last_end_ns - visitor.last_start_ns;
-  const bool undisturbed = visitor.slice_ns && visitor.disturbed_ns < visitor.last_start_ns;
+  const bool undisturbed = visitor.slice_ns && !wasDisturbed(visitor);
   const bool is_short =
       visitor.slice_ns && length + visitor.slice_ns / kSlicePart < visitor.slice_ns;
   if (undisturbed)
@@ -166,27 +171,22 @@ uint64_t Account::absentFromNs(const Visitor &visitor, uint64_t round_ns) const 
   return since + (on_ && idle_ ? kRoundSlackNs : round_ns);
 }
 
-uint64_t Account::roundNs() const {
+uint64_t Account::roundOf(bool core_tsg::*counts) const {
   uint64_t round_ns = kRoundSlackNs;
   for (const auto &[pid, visitor] : visitors_)
-    if (visitor.open && visitor.tsg && visitor.tsg->has_work)
+    if (visitor.open && visitor.tsg && visitor.tsg->*counts)
       round_ns += visitor.slice_ns + params_.switch_ns;
   return round_ns;
 }
 
-// Those who are awake may be back, and visits last a little longer than reckoned.
-uint64_t Account::patientRoundNs() const {
-  uint64_t round_ns = kRoundSlackNs;
-  for (const auto &[pid, visitor] : visitors_)
-    if (visitor.open && visitor.tsg && visitor.tsg->awake)
-      round_ns += visitor.slice_ns + params_.switch_ns;
-  return round_ns + round_ns / kRoundPart;
-}
+uint64_t Account::roundNs() const { return roundOf(&core_tsg::has_work); }
 
 // Who was free to run for a round of all others and did not has no work; nor has who gave its
 // slice away, unless it is believed to be back at once.
 void Account::noteAbsent(uint64_t now_ns) {
-  const uint64_t round_ns = patientRoundNs();
+  // Those who are awake may be back, and visits last a little longer than reckoned.
+  uint64_t round_ns = roundOf(&core_tsg::awake);
+  round_ns += round_ns / kRoundPart;
   for (auto &[pid, visitor] : visitors_) {
     if (!visitor.open || !visitor.tsg || !visitor.tsg->tenant || !visitor.tsg->awake) continue;
     if (on_ && pid == pid_) continue;

@@ -83,6 +83,8 @@ class Account {
   // It was taken off and did not come back, with nobody else on: it has no work.
   void left(uint32_t pid);
 
+  // Whoever was on was taken off at this instant, or before: the visit says nothing of its work.
+  void tookOff(uint64_t ns) { taken_off_ns_ = ns; }
   // What visits lasted until now says nothing: nobody could end them.
   void forgive();
 
@@ -108,10 +110,12 @@ class Account {
   void look(uint64_t at_ns, core_seen seen);
   void lookGap(uint64_t until_ns);
   bool othersWaited(const Visitor &visitor) const;
+  bool wasDisturbed(const Visitor &visitor) const;
   bool wasOverlong(const Visitor &visitor, uint64_t length_ns) const;
   void noteEarly(Visitor &visitor);
   uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;
-  uint64_t patientRoundNs() const;
+  // How long a round takes of those that may run and of whom this is so, and some slack.
+  uint64_t roundOf(bool core_tsg::*counts) const;
   void noteAbsent(uint64_t now_ns);
   Visitor *current();
 
@@ -119,10 +123,11 @@ class Account {
   CardParams params_;
   std::map<uint32_t, Visitor> visitors_;
   std::map<uint32_t, Stranger> strangers_;  // by pid
-  bool on_ = false;                         // START seen, END not yet
-  bool begun_ = false;                      // the visit is charged from its first instruction on
-  bool idle_ = false;                       // the holder has no work
-  bool gap_idle_ = false;                   // nobody is on, and the engine is known to be idle
+  uint64_t taken_off_ns_ = 0;
+  bool on_ = false;        // START seen, END not yet
+  bool begun_ = false;     // the visit is charged from its first instruction on
+  bool idle_ = false;      // the holder has no work
+  bool gap_idle_ = false;  // nobody is on, and the engine is known to be idle
   uint32_t pid_ = 0;
   uint64_t start_ns_ = 0, end_ns_ = 0;
 };

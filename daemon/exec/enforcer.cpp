@@ -124,7 +124,6 @@ void Enforcer::writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns) {
 void Enforcer::open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns) {
   if (tsgs.empty()) return;
   const auto done = controls_.enable(channelsOf(tsgs));
-  window_changes_++;
   for (ManagedTsg *tsg : tsgs) {
     // One that is gone must not keep the others stopped.
     const auto one = done ? done : controls_.enable(exec::channelsOf(tsg->of, tsg->tsg));
@@ -160,7 +159,6 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   if (tsgs.empty() || !recordGates(tsgs)) return;
   const uint64_t stop_ns = card_ns_();
   const auto done = controls_.disable(channelsOf(tsgs));
-  window_changes_++;
   last_stop_ns_ = card_ns_();
   for (ManagedTsg *tsg : tsgs) {
     const auto one = done ? done : controls_.disable(exec::channelsOf(tsg->of, tsg->tsg));

@@ -34,7 +34,8 @@ class Enforcer {
   void letRun(uint64_t now_ns);
   // The second: nobody else does.
   void stopOthers(uint64_t now_ns);
-  // When the last control that stops somebody was done: it takes the one off that is on, whoever it is.
+  // When the last control that stops somebody was done: it takes the one off that is on, whoever it
+  // is.
   uint64_t lastStopNs() const { return last_stop_ns_; }
   // Stops all but these for a moment; letGo() what it returns.
   std::vector<ManagedTsg *> holdOthers(std::initializer_list<const ManagedTsg *> but,
@@ -48,8 +49,6 @@ class Enforcer {
   void forget(const ProcessId &process);
   // False when somebody could not be let run: who that is stays in the gates file.
   bool putAllBack();
-
-  uint64_t windowChanges() const { return window_changes_; }
 
  private:
   const ManagedTsg *workerOf(const ManagedTsg &tsg) const;
@@ -75,7 +74,6 @@ class Enforcer {
   Report report_;
   std::vector<GateEntry> gates_;  // as in the file
   uint64_t last_stop_ns_ = 0, slices_from_ns_ = 0, written_generation_ = 0;
-  uint64_t window_changes_ = 0;
   uint64_t chosen_window_ns_ = 0;  // the window of the rotation that members were chosen for
 };
 

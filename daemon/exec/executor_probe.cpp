@@ -221,9 +221,7 @@ void Executor::noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, 
 // on it than what it has lasts. With all but the one that holds the engine stopped.
 void Executor::askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, uint64_t now_ns) {
   const auto held = enforcer_->holdOthers({&tsg, &holder}, now_ns);
-  for (const auto &other : roster_->tsgs())
-    if (Visitor *v = visitorOf(*other))
-      v->disturbed_ns = std::max(v->disturbed_ns, enforcer_->lastStopNs());
+  account_->tookOff(enforcer_->lastStopNs());
   const uint64_t long_ns = visitor.long_visit_ns;
   const bool known = visitor.long_visit_at_ns + kLongKnownNs > now_ns;
   const auto short_ns = nextVisitNs(tsg, holder);

@@ -224,9 +224,10 @@ void Executor::forgiveStall() {
 
 // What the account has to know of every TSG to judge its visits.
 void Executor::tellAccount() {
+  account_->tookOff(enforcer_->lastStopNs());
   for (const auto &tsg : roster_->tsgs()) {
-    Visitor *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
-    if (!visitor || visitor->tsg != &tsg->core) continue;
+    Visitor *visitor = visitorOf(*tsg);
+    if (!visitor) continue;
     visitor->open = !tsg->gated;
     visitor->open_from_ns = tsg->opened_ns;
     const uint64_t slice_ns = tsg->sliceUs() * options_.params.slice_unit_ns;
@@ -234,8 +235,6 @@ void Executor::tellAccount() {
     if (slice_ns != visitor->slice_ns) visitor->disturbed_ns = cardNs();
     visitor->slice_ns = slice_ns;
     visitor->stopped_ns = tsg->gated_ns;
-    visitor->disturbed_ns =
-        std::max({visitor->disturbed_ns, tsg->gated_ns, enforcer_->lastStopNs()});
   }
 }
 

@@ -144,6 +144,15 @@ struct TenantOptions {
   unsigned tsgs = 1;
 };
 
+inline core_settings settingsOf(const TenantOptions &options) {
+  return {.weight = options.weight,
+          .guarantee_ppm = options.guarantee_ppm,
+          .ceiling_ppm = options.ceiling_ppm,
+          .class_ = options.class_,
+          .wake_ns = options.wake_ns,
+          .hang_ns = options.hang_ns};
+}
+
 // Guarantee = ceiling: the same time alone and in company.
 inline TenantOptions fixedAt(uint32_t share_ppm, unsigned tsgs = 1) {
   return {.guarantee_ppm = share_ppm, .ceiling_ppm = share_ppm, .tsgs = tsgs};
@@ -195,12 +204,7 @@ class World {
   WorldTenant &addTenant(const TenantOptions &options = {}) {
     auto &tenant = *tenants_.emplace_back(std::make_unique<WorldTenant>());
     tenant.index = tenants_.size() - 1;
-    const core_settings settings = {.weight = options.weight,
-                                    .guarantee_ppm = options.guarantee_ppm,
-                                    .ceiling_ppm = options.ceiling_ppm,
-                                    .class_ = options.class_,
-                                    .wake_ns = options.wake_ns,
-                                    .hang_ns = options.hang_ns};
+    const core_settings settings = settingsOf(options);
     if (turn_tenant_add(turn_, &tenant.core, &settings)) throw std::length_error("tenants");
     for (unsigned i = 0; i < options.tsgs; i++) addTsg(tenant);
     return tenant;

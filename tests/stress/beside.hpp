@@ -54,12 +54,7 @@ class Beside : public DriverEars {
 
   int addTenant(const scenario::TenantOptions &options = {}) {
     auto &tenant = *tenants_.emplace_back(std::make_unique<core_tenant>());
-    const core_settings settings = {.weight = options.weight,
-                                    .guarantee_ppm = options.guarantee_ppm,
-                                    .ceiling_ppm = options.ceiling_ppm,
-                                    .class_ = options.class_,
-                                    .wake_ns = options.wake_ns,
-                                    .hang_ns = options.hang_ns};
+    const core_settings settings = scenario::settingsOf(options);
     if (turn_tenant_add(turn_, &tenant, &settings)) throw std::length_error("tenants");
     return static_cast<int>(tenants_.size() - 1);
   }

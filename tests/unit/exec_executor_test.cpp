@@ -317,6 +317,8 @@ TEST(Executor, SliceThatSomebodyElseSetIsRestoredAndReported) {
   // The trim may have changed it by a little meanwhile.
   EXPECT_NEAR(static_cast<double>(bed.tsg(a).slice_us), static_cast<double>(ours),
               0.3 * static_cast<double>(ours));
+  EXPECT_EQ(bed.tsg(a).slice_us * CardParams().slice_unit_ns,
+            bed.executor->stats().objects.at(0).slice_ns);
   EXPECT_EQ(bed.count(EventKind::kForeignChange), 1u);
   EXPECT_EQ(bed.count(EventKind::kQuarantine), 0u);
   bed.tsg(a).slice_us = 1'000'000;
