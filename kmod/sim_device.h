@@ -92,6 +92,7 @@ struct qgpu_sim_ops {
 
 /**
  * struct qgpu_sim_device - the auxiliary device of one simulated card
+ * @pdev: the PCI device it is; NULL: there is none, and registers and memory are @ops' to reach
  * @index: 0 ... 7
  * @uuid: as RM would report it, "GPU-xxxxxxxx-xxxx-..."
  * @name: product name, "Simulated T4"
@@ -99,6 +100,7 @@ struct qgpu_sim_ops {
 struct qgpu_sim_device {
 	struct auxiliary_device adev;
 	const struct qgpu_sim_ops *ops;
+	struct pci_dev *pdev;
 	u32 index;
 	char uuid[48];
 	char name[32];

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # build-device.sh DIR: DIR/tu104.so, the chip model as a PCI device that the installed QEMU loads (pci/tu104.c). QEMU's
-# headers come from its source package, by this machine's own package sources; they are kept in the cache folder.
+# headers come from its source package, by this machine's own package sources; they are kept in the cache folder. Structs
+# have to be as in the program, so the distribution's patches are part of it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 dir=${1:?usage: build-device.sh DIR}
 mkdir -p "$dir"
 version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86)
-source=${QGPU_CACHE:-/var/cache/qgpu}/qemu-${version//[^A-Za-z0-9.]/-}
+source=${QGPU_CACHE:-/var/cache/qgpu}/qemu-headers-${version//[^A-Za-z0-9.]/-}
 
 # fetch: the headers alone, and those that are generated from the schema.
 fetch() {
@@ -23,7 +24,8 @@ fetch() {
 		-o Dir::Cache="$work/cache" -o APT::Sandbox::User=root)
 	"${apt[@]}" update || true # one source of several may have no sources; what is needed is asked for next
 	(cd "$work" && "${apt[@]}" source --download-only "qemu=$version")
-	tar -C "$work/tree" --strip-components 1 -xf "$work"/qemu_*.orig.tar.xz --wildcards '*/include' '*/qapi' '*/scripts'
+	dpkg-source --no-check -x "$work"/qemu_*.dsc "$work/whole"
+	mv "$work"/whole/{include,qapi,scripts} "$work/tree/"
 	# What configure would find out and headers ask about.
 	printf '#define %s 1\n' CONFIG_POSIX CONFIG_LINUX CONFIG_TCG CONFIG_INT128 CONFIG_ATOMIC64 HOST_X86_64 \
 		CONFIG_MALLOC_TRIM CONFIG_IOVEC >"$work/tree/build/config-host.h"
@@ -41,8 +43,8 @@ mkdir -p "${source%/*}"
 
 flags=(-O2 -fPIC -Wall)
 read -ra glib <<<"$(pkg-config --cflags glib-2.0)"
-gcc "${flags[@]}" -I"$here/pci" -I"$source/build" -I"$source/include" -I"$source/build/qapi" -I"$source" "${glib[@]}" \
+gcc "${flags[@]}" -I"$here/pci" -I"$top/kmod" -I"$source/build" -I"$source/include" -I"$source/build/qapi" -I"$source" "${glib[@]}" \
 	-c -o "$dir/tu104.o" "$here/pci/tu104.c"
 gcc "${flags[@]}" -shared -fvisibility=hidden -I"$here/pci" -I"$top/kmod/sim/chip" -I"$top/kmod" -I"$top/tests/env" \
-	-o "$dir/tu104.so" "$dir/tu104.o" "$here/pci/tu104_chip.c" "$top"/kmod/sim/chip/*.c
+	-o "$dir/tu104.so" "$dir/tu104.o" "$here/pci/tu104_chip.c" "$here/pci/tu104_mmu.c" "$top"/kmod/sim/chip/*.c
 ls -l "$dir/tu104.so"

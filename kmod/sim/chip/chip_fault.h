@@ -68,4 +68,9 @@ enum chip_presence {
  */
 void chip_presence_set(struct chip *chip, u64 now_ns, enum chip_presence presence);
 
+/**
+ * chip_identity_set() - what PMC_BOOT_0 reads, and whether firmware says that it runs the card
+ */
+void chip_identity_set(struct chip *chip, u32 boot0, bool firmware);
+
 #endif

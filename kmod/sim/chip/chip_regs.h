@@ -143,6 +143,10 @@
 #define CHIP_PRI_DATA 0x009088u
 #define CHIP_PRI_CODE 0x00908cu
 
+/* dev_riscv_pri, of the GSP: the core that runs the driver's firmware */
+#define CHIP_GSP_RISCV_STATUS 0x111240u
+#define CHIP_GSP_RISCV_STATUS_ACTIVE (1u << 0)
+
 /* dev_top */
 #define CHIP_PTOP_DEVICE_INFO 0x022700u /* + 4i, i < 64 */
 #define CHIP_PTOP_SLOTS 64u

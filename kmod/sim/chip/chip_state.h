@@ -190,6 +190,7 @@ struct chip {
 	u64 tsg_run_ns[CHIP_TSGS];
 	struct chip_trouble trouble;
 	enum chip_presence presence;
+	bool firmware;
 	struct chip_doorbells doorbells;
 	struct chip_grce grces[CHIP_GRCES];
 	struct chip_unit units[CHIP_RUNLISTS];

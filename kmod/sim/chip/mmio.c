@@ -115,6 +115,8 @@ static u32 read_single(struct chip *chip, u32 offset)
 		return chip_timer_high(chip);
 	case CHIP_VIRTUAL_CHANNEL_CFG:
 		return chip->virtual_channel_cfg;
+	case CHIP_GSP_RISCV_STATUS:
+		return chip->firmware ? CHIP_GSP_RISCV_STATUS_ACTIVE : 0;
 	default:
 		return read_array(chip, offset);
 	}

@@ -53,6 +53,12 @@ static void resume(struct chip *chip, struct chip_unit *unit, const struct chip_
 	chip_engine_arm(chip, unit);
 }
 
+void chip_identity_set(struct chip *chip, u32 boot0, bool firmware)
+{
+	chip->cfg.boot0 = boot0;
+	chip->firmware = firmware;
+}
+
 void chip_trouble_set(struct chip *chip, u64 now_ns, const struct chip_trouble *trouble)
 {
 	const struct chip_trouble before = chip->trouble;

@@ -38,7 +38,7 @@
 static void write_instance(struct front_channel *channel, const struct rm_channel_params *p)
 {
 	__le32 *word = channel->instance.cpu;
-	u64 pdb = channel->tsg->vaspace->space.pdb;
+	u64 pdb = channel->tsg->vaspace->space->pdb;
 
 	word[RAMFC_USERD_LO] =
 		cpu_to_le32(lower_32_bits(channel->userd_addr) | HW_TARGET_SYSMEM_COHERENT);
@@ -73,7 +73,7 @@ u32 front_channel_token(const struct front_channel *channel)
  * fault bits. */
 static void set_enable(struct front_channel *channel, u32 bit)
 {
-	struct sim_card *card = &channel->tsg->host->card;
+	struct sim_card *card = channel->tsg->host->card;
 	u32 reg = PCCSR_CHANNEL(channel->id);
 
 	sim_card_write32(card, reg, (sim_card_read32(card, reg) & PCCSR_NEXT) | bit);
@@ -82,7 +82,7 @@ static void set_enable(struct front_channel *channel, u32 bit)
 void front_channel_enable_locked(struct front_channel *channel)
 {
 	set_enable(channel, PCCSR_ENABLE_SET);
-	sim_card_write32(&channel->tsg->host->card, DOORBELL, front_channel_token(channel));
+	sim_card_write32(channel->tsg->host->card, DOORBELL, front_channel_token(channel));
 }
 
 void front_channel_disable_locked(struct front_channel *channel)
@@ -96,7 +96,7 @@ void front_channel_resume_locked(struct front_channel *channel, bool look)
 	/* After it is enabled: a ring is either seen here or by the card. */
 	look |= xchg(&channel->rang, false);
 	if (look)
-		sim_card_write32(&channel->tsg->host->card, DOORBELL, front_channel_token(channel));
+		sim_card_write32(channel->tsg->host->card, DOORBELL, front_channel_token(channel));
 }
 
 void front_tsg_look_locked(struct front_tsg *tsg)
@@ -105,7 +105,7 @@ void front_tsg_look_locked(struct front_tsg *tsg)
 
 	list_for_each_entry(channel, &tsg->channels, node) {
 		if (channel->scheduled && channel->gate == GATE_OPEN)
-			sim_card_write32(&tsg->host->card, DOORBELL, front_channel_token(channel));
+			sim_card_write32(tsg->host->card, DOORBELL, front_channel_token(channel));
 	}
 }
 
@@ -117,33 +117,30 @@ static void silence(struct front_channel *channel)
 	spin_unlock(&channel->client->ring_lock);
 }
 
-struct ring {
-	struct front_client *client;
-	struct front_host *host;
-	u32 token;
-	bool own;
-};
+/* Tokens that are rung at one moment: a model that is behind is given its time once. */
+#define RING_BATCH 64u
 
-/* Under chip_lock. A ring of a gated channel is kept: see gate.c. */
-static void ring_one(struct chip *chip, struct front_channel *channel)
+/* Return: @token is a channel's of the client's. A ring of a gated channel is kept: see gate.c. */
+static bool ring_all_locked(struct front_client *client, struct front_host *host, u32 token)
 {
-	struct sim_card *card = &channel->tsg->host->card;
-
-	WRITE_ONCE(channel->rang, true);
-	chip_write32(chip, card->now_ns, DOORBELL, front_channel_token(channel));
-}
-
-static void ring_all(struct chip *chip, void *arg)
-{
-	struct ring *ring = arg;
+	struct sim_card *card = host->card;
 	struct front_channel *channel;
+	u32 tokens[RING_BATCH], count = 0;
+	bool own = false;
 
-	list_for_each_entry(channel, &ring->client->channels, ring_node) {
-		if (channel->tsg->host != ring->host)
+	list_for_each_entry(channel, &client->channels, ring_node) {
+		if (channel->tsg->host != host)
 			continue;
-		ring->own |= front_channel_token(channel) == ring->token;
-		ring_one(chip, channel);
+		WRITE_ONCE(channel->rang, true);
+		tokens[count] = front_channel_token(channel);
+		own |= tokens[count] == token;
+		if (++count == RING_BATCH) {
+			card->ops->ring(card, tokens, count);
+			count = 0;
+		}
 	}
+	card->ops->ring(card, tokens, count);
+	return own;
 }
 
 static void ring_card(struct front_host *host)
@@ -156,24 +153,25 @@ static void ring_card(struct front_host *host)
 	mutex_unlock(&host->mutex);
 }
 
-/* All at one moment: a model that is behind is given its time once, not per channel. */
 void front_ring_channels(struct front_client *client, struct front_host *host, u32 token)
 {
-	struct ring ring = { .client = client, .host = host, .token = token };
+	bool own;
 
 	spin_lock(&client->ring_lock);
-	sim_card_with_chip(&host->card, ring_all, &ring);
+	own = ring_all_locked(client, host, token);
 	spin_unlock(&client->ring_lock);
-	if (token && !ring.own)
+	if (token && !own)
 		ring_card(host);
 }
 
 static void free_parts(struct front_channel *channel)
 {
 	struct front_tsg *tsg = channel->tsg;
+	struct sim_card *card = tsg->host->card;
 
 	ida_free(&tsg->host->channel_ids, channel->id);
-	sim_mem_free(&tsg->host->card, &channel->instance);
+	sim_mem_free(card, &channel->instance);
+	card->ops->page_unmap(card, channel->userd_addr & PAGE_MASK);
 	front_memory_put(channel->userd);
 	atomic_dec(&tsg->account->channels);
 	atomic_dec(&front_live.channels);
@@ -182,7 +180,7 @@ static void free_parts(struct front_channel *channel)
 
 void front_channel_release_locked(struct front_channel *channel)
 {
-	sim_card_write32(&channel->tsg->host->card, PCCSR_INST(channel->id), 0);
+	sim_card_write32(channel->tsg->host->card, PCCSR_INST(channel->id), 0);
 	list_del(&channel->node);
 	channel->tsg->channel_count--;
 	free_parts(channel);
@@ -211,6 +209,21 @@ static u32 check_params(struct front_object *object, const struct rm_channel_par
 	return RM_OK;
 }
 
+/* What the card itself reads of a channel. Return: 0, -ENOSPC, -ENOMEM. */
+static int map_channel(struct front_channel *channel, struct sim_card *card, u64 userd_offset)
+{
+	struct page *page = channel->userd->pages[userd_offset >> PAGE_SHIFT];
+	int err = sim_mem_alloc(card, PAGE_SIZE, &channel->instance);
+
+	if (err)
+		return err;
+	err = card->ops->page_map(card, page, &channel->userd_addr);
+	if (err)
+		sim_mem_free(card, &channel->instance);
+	channel->userd_addr += offset_in_page(userd_offset);
+	return err;
+}
+
 static u32 channel_create(struct front_object *object, union front_params *params)
 {
 	struct rm_channel_params *p = &params->channel;
@@ -232,7 +245,8 @@ static u32 channel_create(struct front_object *object, union front_params *param
 	if (!channel)
 		goto err_account;
 	channel->tsg = tsg;
-	if (sim_mem_alloc(&host->card, PAGE_SIZE, &channel->instance))
+	channel->userd = userd;
+	if (map_channel(channel, host->card, p->userd_offset[0]))
 		goto err_channel;
 	id = ida_alloc_range(&host->channel_ids, 1, CHIP_CHANNELS - 1, GFP_KERNEL);
 	if (id < 0) {
@@ -240,9 +254,7 @@ static u32 channel_create(struct front_object *object, union front_params *param
 		goto err_instance;
 	}
 	channel->id = id;
-	channel->userd = userd;
 	front_memory_get(userd);
-	channel->userd_addr = userd->bus_addr + p->userd_offset[0];
 	channel->client = client;
 	atomic_inc(&front_live.channels);
 	write_instance(channel, p);
@@ -253,7 +265,7 @@ static u32 channel_create(struct front_object *object, union front_params *param
 		free_parts(channel);
 		return RM_INSUFFICIENT_RESOURCES;
 	}
-	sim_card_write32(&host->card, PCCSR_INST(id),
+	sim_card_write32(host->card, PCCSR_INST(id),
 			 (u32)(channel->instance.addr >> 12) |
 				 (u32)HW_TARGET_SYSMEM_COHERENT << 28 | PCCSR_INST_BIND);
 	list_add_tail(&channel->node, &tsg->channels);
@@ -273,7 +285,8 @@ static u32 channel_create(struct front_object *object, union front_params *param
 	return RM_OK;
 
 err_instance:
-	sim_mem_free(&host->card, &channel->instance);
+	sim_mem_free(host->card, &channel->instance);
+	host->card->ops->page_unmap(host->card, channel->userd_addr & PAGE_MASK);
 err_channel:
 	kfree(channel);
 err_account:
@@ -284,7 +297,7 @@ err_account:
 /* STATUS says neither on a PBDMA nor on the engine (hardware page 2.3). */
 bool front_channel_off_locked(const struct front_channel *channel)
 {
-	u32 value = sim_card_read32(&channel->tsg->host->card, PCCSR_CHANNEL(channel->id));
+	u32 value = sim_card_read32(channel->tsg->host->card, PCCSR_CHANNEL(channel->id));
 
 	return ((value >> 24) & 0xf) < 5;
 }

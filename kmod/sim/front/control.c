@@ -50,10 +50,16 @@ static u32 get_features(struct front_client *client, union control_params *param
 static u32 get_gpu_id_info(struct front_client *client, union control_params *params)
 {
 	struct rm_gpu_id_info_params *info = &params->gpu_id_info;
-	u32 i;
+	u32 i, count = front_host_count();
+	struct front_host *host;
+	bool found;
 
-	for (i = 0; i < front_host_count(); i++) {
-		if (front_host_gpu_id(front_host_find(i)) != info->gpu_id)
+	for (i = 0; i < count; i++) {
+		host = front_host_get(i);
+		found = host && front_host_gpu_id(host) == info->gpu_id;
+		if (host)
+			front_host_put(host);
+		if (!found)
 			continue;
 		*info = (struct rm_gpu_id_info_params){
 			.gpu_id = info->gpu_id,

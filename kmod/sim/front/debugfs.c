@@ -9,36 +9,22 @@
 
 #include "host.h"
 
-struct totals_question {
-	u32 engine;
-	struct chip_totals totals;
-};
-
-static void ask_totals(struct chip *chip, void *arg)
-{
-	struct totals_question *question = arg;
-
-	chip_engine_totals(chip, question->engine, &question->totals);
-}
-
 static int totals_show(struct seq_file *out, void *unused)
 {
 	struct front_host *host = out->private;
-	struct totals_question question = { .engine = host->card.gr_engine };
-	const struct chip_totals *t = &question.totals;
-	const char *error;
+	struct sim_record record;
+	const struct chip_totals *t = &record.totals;
 
-	sim_card_with_chip(&host->card, ask_totals, &question);
-	error = READ_ONCE(host->card.protocol_error);
-	seq_printf(out, "time_ns %llu\n", READ_ONCE(host->card.now_ns));
+	host->card->ops->record(host->card, &record);
+	seq_printf(out, "time_ns %llu\n", record.time_ns);
 	seq_printf(out, "run_ns %llu\nswitch_ns %llu\nidle_ns %llu\n", t->run_ns, t->switch_ns,
 		   t->idle_ns);
 	seq_printf(out, "switches %llu\nkernels %llu\n", t->switches, t->kernels);
 	seq_printf(out, "submits %llu\npreempts %llu\ndoorbells %llu\n", t->submits, t->preempts,
 		   t->doorbells);
 	seq_printf(out, "protocol_errors %llu\n", t->protocol_errors);
-	if (error)
-		seq_printf(out, "last_protocol_error %s\n", error);
+	if (record.error)
+		seq_printf(out, "last_protocol_error %s\n", record.error);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(totals);
@@ -126,7 +112,7 @@ void front_debugfs_init(struct front_host *host, struct dentry *root)
 {
 	char name[16];
 
-	snprintf(name, sizeof(name), "card%u", host->card.index);
+	snprintf(name, sizeof(name), "card%u", host->card->index);
 	host->debug_dir = debugfs_create_dir(name, root);
 	debugfs_create_file("totals", 0400, host->debug_dir, host, &totals_fops);
 	debugfs_create_file("tsgs", 0400, host->debug_dir, host, &tsgs_fops);

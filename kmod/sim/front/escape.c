@@ -5,6 +5,7 @@
  * everything else is said in the status field.
  */
 #include <linux/file.h>
+#include <linux/pci.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -14,7 +15,7 @@
 #include "host.h"
 #include "memory.h"
 
-/* What a T4 shows; addresses nobody maps. */
+/* What a T4 shows; addresses of a card that is on no bus are nobody's to map. */
 #define PCI_VENDOR 0x10deu
 #define PCI_DEVICE_T4 0x1eb8u
 #define REG_BYTES (16ull << 20)
@@ -22,25 +23,42 @@
 
 /* ---- base group ---- */
 
+static void describe_card(const struct front_host *host, struct rm_card_info *info)
+{
+	struct pci_dev *pdev = host->card->pdev;
+	u32 i = host->card->index;
+
+	*info = (struct rm_card_info){
+		.valid = 1,
+		.pci.domain = pdev ? pci_domain_nr(pdev->bus) : 0,
+		.pci.bus = pdev ? pdev->bus->number : i + 1,
+		.pci.slot = pdev ? PCI_SLOT(pdev->devfn) : 0,
+		.pci.vendor_id = PCI_VENDOR,
+		.pci.device_id = PCI_DEVICE_T4,
+		.gpu_id = front_host_gpu_id(host),
+		.reg_address = pdev ? pci_resource_start(pdev, 0) : (0x100ull + i) << 32,
+		.reg_bytes = REG_BYTES,
+		.fb_address = (0x200ull + i) << 32,
+		.fb_bytes = FB_BYTES,
+		.minor_number = i,
+	};
+}
+
 static long card_info(struct front_file *file, void *data, u32 bytes)
 {
 	struct rm_card_info *info = data;
 	u32 count = front_host_count(), room = bytes / sizeof(*info), i;
+	struct front_host *host;
 
 	memset(data, 0, room * sizeof(*info));
 	if (room < count)
 		return -EINVAL;
 	for (i = 0; i < count; i++) {
-		info[i].valid = 1;
-		info[i].pci.bus = i + 1;
-		info[i].pci.vendor_id = PCI_VENDOR;
-		info[i].pci.device_id = PCI_DEVICE_T4;
-		info[i].gpu_id = front_host_gpu_id(front_host_find(i));
-		info[i].reg_address = (0x100ull + i) << 32;
-		info[i].reg_bytes = REG_BYTES;
-		info[i].fb_address = (0x200ull + i) << 32;
-		info[i].fb_bytes = FB_BYTES;
-		info[i].minor_number = i;
+		host = front_host_get(i);
+		if (!host)
+			continue;
+		describe_card(host, &info[i]);
+		front_host_put(host);
 	}
 	return 0;
 }

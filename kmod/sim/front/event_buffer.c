@@ -81,6 +81,7 @@ static u32 event_buffer_create(struct front_object *object, union front_params *
 	buffer->notify_fd = p->notification;
 	buffer->threshold = p->records_free_threshold;
 	object->host = front_object_find(client, p->subdevice)->host;
+	front_host_hold(object->host);
 	object->event_buffer = buffer;
 	return RM_OK;
 }
@@ -90,6 +91,7 @@ static void event_buffer_destroy(struct front_object *object)
 	struct front_event_buffer *buffer = object->event_buffer;
 
 	front_trace_unbind(object->host, buffer);
+	front_host_put(object->host);
 	front_memory_put(buffer->header);
 	front_memory_put(buffer->records);
 	put_pid_ns(buffer->pid_ns);

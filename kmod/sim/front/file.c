@@ -58,10 +58,10 @@ static int front_open(struct inode *inode, struct file *filp)
 	mutex_init(&file->map_lock);
 	init_waitqueue_head(&file->event_wait);
 	if (iminor(inode) != RM_MINOR_CTL) {
-		file->host = front_host_find(iminor(inode));
+		file->host = front_host_get(iminor(inode));
 		err = file->host ? front_doorbell_init(&file->bell, &bell_ops, inode) : -ENODEV;
 		if (err)
-			goto err_file;
+			goto err_host;
 		/* So that taking the page away touches nobody else's mappings. */
 		filp->f_mapping = &file->bell.mapping;
 	}
@@ -76,7 +76,9 @@ static int front_open(struct inode *inode, struct file *filp)
 err_bell:
 	if (file->host)
 		front_doorbell_fini(&file->bell);
-err_file:
+err_host:
+	if (file->host)
+		front_host_put(file->host);
 	filp->f_mapping = inode->i_mapping;
 	kfree(file);
 	return err;
@@ -96,12 +98,24 @@ static int front_release(struct inode *inode, struct file *filp)
 		front_memory_put(file->memory);
 	if (file->link)
 		fput(file->link);
+	if (file->host)
+		front_host_put(file->host);
 	front_account_put(file->account);
 	atomic_dec(&front_live.files);
 	/* The file itself may still be looked at through f_mapping until it is freed. */
 	filp->f_mapping = inode->i_mapping;
 	kfree(file);
 	return 0;
+}
+
+/* The card's own doorbells, or a page on which stores are noticed. */
+static int map_bell(struct front_file *file, struct vm_area_struct *vma)
+{
+	struct sim_card *card = file->host->card;
+
+	if (card->ops->map_bell)
+		return card->ops->map_bell(card, vma);
+	return front_doorbell_map(&file->bell, vma);
 }
 
 static int front_mmap(struct file *filp, struct vm_area_struct *vma)
@@ -118,7 +132,7 @@ static int front_mmap(struct file *filp, struct vm_area_struct *vma)
 	else if (file->memory)
 		err = front_memory_map(file->memory, file->map_bytes, vma);
 	else if (file->bell_client)
-		err = bytes == file->map_bytes ? front_doorbell_map(&file->bell, vma) : -ENXIO;
+		err = bytes == file->map_bytes ? map_bell(file, vma) : -ENXIO;
 	if (!err && file->read_only)
 		vm_flags_clear(vma, VM_MAYWRITE);
 	mutex_unlock(&file->map_lock);

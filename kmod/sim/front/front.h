@@ -4,17 +4,20 @@
  * rm_abi.h, what the card does in ../card.h, what concerns TSGs and lists in host.h.
  *
  * Locks, in this order:
+ *   sim_main's hosts_lock  which cards there are; held while one that was taken away is waited for.
  *   links_lock (one)       client handles, REGISTER_FD links, a file's list of clients. Short.
  *   client->lock           a client's object tree and its GPU mappings.
  *   host->mutex            TSGs, channels, lists of one card; held while qgpu.ko is told.
  *   trace->lock            readers of a card's trace, and what is in their buffers.
  *   events_lock (one)      events that wake readers. Short.
+ *   hosts_lock (one)       who uses a card. Short.
  *   card->bus_lock         bus addresses of one card. Short; under qgpu.ko's own lock too.
  *   client->ring_lock      channels that a doorbell rings; spinlock.
  *   file->map_lock         what mmap on this file maps; taken under mmap_lock too.
- *   card->chip_lock        leaf, interrupts off.
- * None of them is taken in a fault handler. client->lock may be held over a copy of parameters
- * (its owner hurts only itself), the others never.
+ *   card->chip_lock        interrupts off; what a card itself locks is in ../chip_card.h,
+ * pci_card.h. trace->ring_lock       leaf, interrupts off. None of them is taken in a fault
+ * handler. client->lock may be held over a copy of parameters (its owner hurts only itself), the
+ * others never.
  */
 #ifndef SIM_FRONT_H
 #define SIM_FRONT_H
@@ -216,8 +219,9 @@ u32 front_control(struct front_client *client, const struct rm_control *call);
 
 /* ---- file.c ---- */
 
-/* The version that the driver says it has; set once at load. */
+/* The version that the driver says it has, and the firmware that runs the cards; set at load. */
 extern const char *front_version;
+extern const char *front_firmware;
 
 /* fget() of one of our files, control or card's. Return: NULL if it is not. */
 struct file *front_file_get(int fd, bool ctl);

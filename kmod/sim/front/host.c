@@ -1,37 +1,96 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * host.c - a card as the driver has it: made at load, gone at unload, found by its minor. The
- * reaper is here: it releases TSGs that nobody owns once they are off the card.
+ * host.c - a card as the driver has it: made at load, gone with its device or at unload, found by
+ * its minor. The reaper is here: it releases TSGs that nobody owns once they are off the card.
  */
 #include "host.h"
 
+#include <linux/pci.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #define CHANNEL_CONFIG 0xb65000u
 #define CHANNEL_CONFIG_DOORBELLS BIT(31)
 
-/* Set at load, before any file can be opened. */
-static struct front_host *hosts[SIM_CARDS_MAX];
-static u32 host_count;
+static DEFINE_MUTEX(hosts_lock);
+static DECLARE_WAIT_QUEUE_HEAD(host_left);
+static struct front_host *hosts[SIM_CARDS_MAX]; /* [hosts_lock] */
 
-struct front_host *front_host_find(u32 minor)
+struct front_host *front_host_get(u32 minor)
 {
-	return minor < host_count ? hosts[minor] : NULL;
+	struct front_host *host = NULL;
+
+	if (minor >= SIM_CARDS_MAX)
+		return NULL;
+	mutex_lock(&hosts_lock);
+	if (hosts[minor] && !hosts[minor]->retired) {
+		host = hosts[minor];
+		host->users++;
+	}
+	mutex_unlock(&hosts_lock);
+	return host;
+}
+
+void front_host_hold(struct front_host *host)
+{
+	mutex_lock(&hosts_lock);
+	host->users++;
+	mutex_unlock(&hosts_lock);
+}
+
+void front_host_put(struct front_host *host)
+{
+	mutex_lock(&hosts_lock);
+	if (!--host->users)
+		wake_up_all(&host_left); /* under the lock: who waits may free the host next */
+	mutex_unlock(&hosts_lock);
+}
+
+static bool is_left(struct front_host *host)
+{
+	bool left;
+
+	mutex_lock(&hosts_lock);
+	left = !host->users;
+	mutex_unlock(&hosts_lock);
+	return left;
+}
+
+void front_host_retire(struct front_host *host)
+{
+	mutex_lock(&hosts_lock);
+	host->retired = true;
+	mutex_unlock(&hosts_lock);
+	wait_event(host_left, is_left(host));
 }
 
 u32 front_host_count(void)
 {
-	return host_count;
+	u32 i, count = 0;
+
+	mutex_lock(&hosts_lock);
+	for (i = 0; i < SIM_CARDS_MAX; i++)
+		count = hosts[i] ? i + 1 : count;
+	mutex_unlock(&hosts_lock);
+	return count;
+}
+
+void front_host_location(const struct front_host *host, char *out, size_t bytes)
+{
+	if (host->card->pdev)
+		strscpy(out, pci_name(host->card->pdev), bytes);
+	else
+		snprintf(out, bytes, "0000:%02x:00.0", host->card->index + 1);
 }
 
 u32 front_host_gpu_id(const struct front_host *host)
 {
-	return (host->card.index + 1) << 8;
+	return (host->card->index + 1) << 8;
 }
 
 u64 front_host_time_ns(struct front_host *host)
 {
-	return sim_card_time_ns(&host->card);
+	return host->card->ops->time_ns(host->card);
 }
 
 static void release_zombie_locked(struct front_tsg *tsg)
@@ -55,10 +114,11 @@ static void reap(struct work_struct *work)
 	mutex_unlock(&host->mutex);
 }
 
-int front_host_init(struct front_host *host, u32 index)
+int front_host_init(struct front_host *host, struct sim_card *card)
 {
 	int err;
 
+	host->card = card;
 	mutex_init(&host->mutex);
 	INIT_LIST_HEAD(&host->tsgs);
 	INIT_LIST_HEAD(&host->zombies);
@@ -66,18 +126,13 @@ int front_host_init(struct front_host *host, u32 index)
 	front_trace_init(host);
 	ida_init(&host->tsg_ids);
 	ida_init(&host->channel_ids);
-	err = sim_card_init(&host->card, index);
+	err = front_runlist_init(host);
 	if (err)
 		return err;
-	err = front_runlist_init(host);
-	if (err) {
-		sim_card_stop(&host->card);
-		sim_card_fini(&host->card);
-		return err;
-	}
-	sim_card_write32(&host->card, CHANNEL_CONFIG, CHANNEL_CONFIG_DOORBELLS);
-	hosts[index] = host;
-	host_count = index + 1;
+	sim_card_write32(host->card, CHANNEL_CONFIG, CHANNEL_CONFIG_DOORBELLS);
+	mutex_lock(&hosts_lock);
+	hosts[card->index] = host;
+	mutex_unlock(&hosts_lock);
 	return 0;
 }
 
@@ -85,17 +140,19 @@ void front_host_fini(struct front_host *host)
 {
 	struct front_tsg *tsg, *next;
 
-	host_count = 0;
+	mutex_lock(&hosts_lock);
+	hosts[host->card->index] = NULL;
+	mutex_unlock(&hosts_lock);
 	cancel_delayed_work_sync(&host->reaper);
 	front_trace_fini(host);
-	sim_card_stop(&host->card);
+	host->card->ops->stop(host->card);
 	mutex_lock(&host->mutex);
 	list_for_each_entry_safe(tsg, next, &host->zombies, node)
 		release_zombie_locked(tsg);
 	WARN_ON_ONCE(!list_empty(&host->tsgs));
 	mutex_unlock(&host->mutex);
 	front_runlist_fini(host);
-	sim_card_fini(&host->card);
+	host->card->ops->destroy(host->card);
 	ida_destroy(&host->tsg_ids);
 	ida_destroy(&host->channel_ids);
 }

@@ -80,6 +80,9 @@ struct front_past {
 
 /**
  * struct front_host - see above
+ * @users: [hosts_lock] references, see front_host_get()
+ * @retired: [hosts_lock]
+ * @card: set once; the host owns it
  * @published: the auxiliary device was added; set once by sim_main.c
  * @mutex: everything below. Taken before qgpu.ko's own lock: held while it is told
  * @tsgs: in the order of the list
@@ -95,7 +98,9 @@ struct front_past {
  */
 struct front_host {
 	struct qgpu_sim_device device;
-	struct sim_card card;
+	u32 users;
+	bool retired;
+	struct sim_card *card;
 	struct dentry *debug_dir;
 
 	bool published;
@@ -118,20 +123,24 @@ struct front_host {
 	struct front_trace trace;
 };
 
-static inline struct sim_card *front_host_card(struct front_host *host)
-{
-	return &host->card;
-}
-
 /* ---- host.c ---- */
 
-/* Make a card and offer it to tenants; front_host_find() finds it from then on. */
-int front_host_init(struct front_host *host, u32 index);
-/* No file is open and nobody listens: the chip stops, zombies go. */
+/* Offer @card to tenants; front_host_get() finds it from then on. */
+int front_host_init(struct front_host *host, struct sim_card *card);
+/* After front_host_retire(), and nobody listens: the card stops, zombies go, and the card with
+ * them. */
 void front_host_fini(struct front_host *host);
-/* The card with this minor, or NULL. */
-struct front_host *front_host_find(u32 minor);
+/* The card with this minor, or NULL. It stays for who has a reference: its node is open, or an
+ * object is on it. */
+struct front_host *front_host_get(u32 minor);
+void front_host_hold(struct front_host *host); /* one more, by who has one */
+void front_host_put(struct front_host *host);
+/* Nobody gets it any more; returns when nobody has it. */
+void front_host_retire(struct front_host *host);
+/* More than the greatest minor. */
 u32 front_host_count(void);
+/* Where it is on the bus, as the driver spells it. */
+void front_host_location(const struct front_host *host, char *out, size_t bytes);
 /* The driver's own number of the card. */
 u32 front_host_gpu_id(const struct front_host *host);
 /* The card's clock. */

@@ -56,7 +56,7 @@ void front_tell_list_locked(struct front_host *host)
 		if (tsg->scheduled)
 			host->serials[count++] = tsg->serial;
 	}
-	host->events->list_changed(host->events_ctx, host->card.gr_runlist, host->serials, count);
+	host->events->list_changed(host->events_ctx, host->card->gr_runlist, host->serials, count);
 }
 
 void front_tell_call_begins_locked(struct front_tsg *tsg)
@@ -79,18 +79,18 @@ void front_tell_call_ended_locked(struct front_tsg *tsg)
 
 static u32 sim_read32(struct qgpu_sim_device *device, u32 offset)
 {
-	return sim_card_read32(&to_host(device)->card, offset);
+	return sim_card_read32(to_host(device)->card, offset);
 }
 
 static void sim_write32(struct qgpu_sim_device *device, u32 offset, u32 value)
 {
-	sim_card_write32(&to_host(device)->card, offset, value);
+	sim_card_write32(to_host(device)->card, offset, value);
 }
 
 static int mem_alloc(struct qgpu_sim_device *device, u32 bytes, struct hw_mem *out)
 {
 	struct sim_mem mem;
-	int err = sim_mem_alloc(&to_host(device)->card, bytes, &mem);
+	int err = sim_mem_alloc(to_host(device)->card, bytes, &mem);
 
 	if (err)
 		return err;
@@ -105,7 +105,7 @@ static void mem_free(struct qgpu_sim_device *device, struct hw_mem *mem)
 {
 	struct sim_mem own = { .cpu = mem->cpu, .addr = mem->bus_addr, .bytes = mem->bytes };
 
-	sim_mem_free(&to_host(device)->card, &own);
+	sim_mem_free(to_host(device)->card, &own);
 	mem->cpu = NULL;
 }
 
@@ -182,7 +182,7 @@ static int take_slot(struct qgpu_sim_device *device, u32 runlist)
 	int err = 0;
 
 	mutex_lock(&host->mutex);
-	if (runlist != host->card.gr_runlist || !host->events) {
+	if (runlist != host->card->gr_runlist || !host->events) {
 		err = -EINVAL;
 	} else if (!host->slot_taken) {
 		host->slot_taken = true;
@@ -198,7 +198,7 @@ static int follow_list(struct qgpu_sim_device *device, u32 runlist)
 	int err = 0;
 
 	mutex_lock(&host->mutex);
-	if (runlist != host->card.gr_runlist || !host->events || host->slot_taken) {
+	if (runlist != host->card->gr_runlist || !host->events || host->slot_taken) {
 		err = -EINVAL;
 	} else {
 		host->list_followed = true;
@@ -213,7 +213,7 @@ static void give_slot(struct qgpu_sim_device *device, u32 runlist)
 	struct front_host *host = to_host(device);
 
 	mutex_lock(&host->mutex);
-	if (runlist == host->card.gr_runlist)
+	if (runlist == host->card->gr_runlist)
 		give_slot_locked(host);
 	mutex_unlock(&host->mutex);
 }

@@ -22,8 +22,6 @@ static void memory_release(struct kref *ref)
 	struct front_memory *memory = container_of(ref, struct front_memory, ref);
 	u32 i;
 
-	if (memory->bus_addr)
-		sim_bus_unmap(memory->card, memory->bus_addr, memory->page_count);
 	for (i = 0; i < memory->page_count && memory->pages[i]; i++)
 		put_page(memory->pages[i]);
 	atomic64_sub((u64)memory->page_count << PAGE_SHIFT, &memory->account->bytes);
@@ -78,20 +76,11 @@ err_bytes:
 
 static u32 memory_create(struct front_object *object, union front_params *params)
 {
-	u32 location = (params->memory.attr >> RM_ATTR_LOCATION_SHIFT) & 3u, status;
-	struct front_memory *memory;
+	u32 location = (params->memory.attr >> RM_ATTR_LOCATION_SHIFT) & 3u;
 
 	if (location != RM_ATTR_LOCATION_PCI && location != RM_ATTR_LOCATION_ANY)
 		return RM_INVALID_ARGUMENT;
-	status = get_pages(object, &params->memory);
-	if (status)
-		return status;
-	memory = object->memory;
-	memory->card = front_host_card(object->host);
-	if (!sim_bus_map(memory->card, memory->pages, memory->page_count, &memory->bus_addr))
-		return RM_OK;
-	front_memory_put(memory);
-	return RM_NO_MEMORY;
+	return get_pages(object, &params->memory);
 }
 
 /* On no card: only the driver writes it, for its owner to read. */

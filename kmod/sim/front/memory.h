@@ -9,14 +9,11 @@
 
 /**
  * struct front_memory - pages that a tenant and the card share
- * @card, @bus_addr: where which card finds it (USERD); NULL and 0: on no card
  * @mappings: [client->lock] its GPU mappings
  */
 struct front_memory {
 	struct kref ref;
-	struct sim_card *card;
 	struct front_account *account;
-	u64 bus_addr;
 	struct list_head mappings;
 	u32 page_count;
 	struct page *pages[];
@@ -33,8 +30,7 @@ int front_memory_map(struct front_memory *memory, u64 bytes, struct vm_area_stru
 struct front_vaspace {
 	struct kref ref;
 	struct sim_card *card;
-	struct sim_mem directory;
-	struct sim_va_space space;
+	struct sim_space *space;
 	struct list_head mappings;
 };
 

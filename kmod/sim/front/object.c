@@ -24,12 +24,14 @@ static int match_file(const void *host, struct file *file, unsigned int fd)
 /* As the driver: only who has the card's node open may use the card. */
 static u32 device_create_object(struct front_object *object, union front_params *params)
 {
-	struct front_host *host = front_host_find(params->device.device_id);
+	struct front_host *host = front_host_get(params->device.device_id);
 
 	if (!host)
 		return RM_INVALID_CLASS;
-	if (!current->files || !iterate_fd(current->files, 0, match_file, host))
+	if (!current->files || !iterate_fd(current->files, 0, match_file, host)) {
+		front_host_put(host);
 		return RM_INSUFFICIENT_PERMISSIONS;
+	}
 	object->host = host;
 	return RM_OK;
 }
@@ -44,6 +46,12 @@ static u32 usermode_create(struct front_object *object, union front_params *para
 	return RM_OK;
 }
 
+/* Whatever else is on the card hangs on a device. */
+static void device_destroy_object(struct front_object *object)
+{
+	front_host_put(object->host);
+}
+
 static void nothing_to_destroy(struct front_object *object)
 {
 }
@@ -54,7 +62,7 @@ static const struct front_class front_class_device = {
 	.params_bytes = sizeof(struct rm_device_params),
 	.optional = true,
 	.create = device_create_object,
-	.destroy = nothing_to_destroy,
+	.destroy = device_destroy_object,
 };
 
 static const struct front_class front_class_subdevice = {

@@ -21,24 +21,28 @@ static int version_show(struct seq_file *out, void *unused)
 static int information_show(struct seq_file *out, void *unused)
 {
 	const struct front_host *host = out->private;
+	char location[16];
 
+	front_host_location(host, location, sizeof(location));
 	seq_printf(out, "Model: \t\t %s\n", host->device.name);
 	seq_printf(out, "IRQ:   \t\t 0\n");
 	seq_printf(out, "GPU UUID: \t %s\n", host->device.uuid);
 	seq_printf(out, "Bus Type: \t PCIe\n");
-	seq_printf(out, "Bus Location: \t 0000:%02x:00.0\n", host->card.index + 1);
-	seq_printf(out, "Device Minor: \t %u\n", host->card.index);
-	seq_printf(out, "GPU Firmware: \t N/A\n");
+	seq_printf(out, "Bus Location: \t %s\n", location);
+	seq_printf(out, "Device Minor: \t %u\n", host->card->index);
+	seq_printf(out, "GPU Firmware: \t %s\n", front_firmware);
 	seq_printf(out, "GPU Excluded:\t No\n");
 	return 0;
 }
 
-static int create_card(struct proc_dir_entry *gpus, struct front_host *host)
+static struct proc_dir_entry *gpus;
+
+int front_procfs_add(struct front_host *host)
 {
 	struct proc_dir_entry *dir;
 	char name[16];
 
-	snprintf(name, sizeof(name), "0000:%02x:00.0", host->card.index + 1);
+	front_host_location(host, name, sizeof(name));
 	dir = proc_mkdir(name, gpus);
 	if (!dir || !proc_create_single_data("information", 0444, dir, information_show, host))
 		return -ENOMEM;
@@ -48,25 +52,22 @@ static int create_card(struct proc_dir_entry *gpus, struct front_host *host)
 int front_procfs_init(void)
 {
 	struct proc_dir_entry *root = proc_mkdir(ROOT, NULL);
-	struct proc_dir_entry *gpus;
-	int err = -ENOMEM;
-	u32 i;
 
 	if (!root)
 		return -ENOMEM;
 	gpus = proc_mkdir("gpus", root);
-	if (!gpus || !proc_create_single("version", 0444, root, version_show))
-		goto err_root;
-	for (i = 0; i < front_host_count(); i++) {
-		err = create_card(gpus, front_host_find(i));
-		if (err)
-			goto err_root;
-	}
-	return 0;
-
-err_root:
+	if (gpus && proc_create_single("version", 0444, root, version_show))
+		return 0;
 	front_procfs_exit();
-	return err;
+	return -ENOMEM;
+}
+
+void front_procfs_remove(struct front_host *host)
+{
+	char name[16];
+
+	front_host_location(host, name, sizeof(name));
+	remove_proc_subtree(name, gpus);
 }
 
 void front_procfs_exit(void)

@@ -6,8 +6,13 @@
 #ifndef SIM_FRONT_PROCFS_H
 #define SIM_FRONT_PROCFS_H
 
-/* All cards exist. Return: 0 or -ENOMEM. */
+struct front_host;
+
+/* Return: 0 or -ENOMEM. */
 int front_procfs_init(void);
+int front_procfs_add(struct front_host *host);
+/* After front_procfs_add() of it. */
+void front_procfs_remove(struct front_host *host);
 void front_procfs_exit(void);
 
 #endif

@@ -78,10 +78,10 @@ static u32 write_list(struct front_host *host, void *buffer)
 /* TIMEOUT: 3 s, as nvgpu waits for a runlist. Return: false if it is still pending. */
 static bool wait_taken(struct front_host *host)
 {
-	u32 info = RUNLIST_SUBMIT_INFO(host->card.gr_runlist);
+	u32 info = RUNLIST_SUBMIT_INFO(host->card->gr_runlist);
 	u64 deadline = ktime_get_ns() + 3 * NSEC_PER_SEC;
 
-	while (sim_card_read32(&host->card, info) & RUNLIST_PENDING) {
+	while (sim_card_read32(host->card, info) & RUNLIST_PENDING) {
 		if (ktime_get_ns() > deadline)
 			return false;
 		usleep_range(10, 50);
@@ -93,19 +93,19 @@ static bool wait_taken(struct front_host *host)
  * stays pending until a sound one comes, so this one goes in all the same. */
 static void submit(struct front_host *host, const struct sim_mem *list, u32 entries)
 {
-	u32 r = host->card.gr_runlist;
+	u32 r = host->card->gr_runlist;
 
 	wait_taken(host);
-	sim_card_write32(&host->card, RUNLIST_BASE_LO(r),
+	sim_card_write32(host->card, RUNLIST_BASE_LO(r),
 			 lower_32_bits(list->addr) | HW_TARGET_SYSMEM_COHERENT);
-	sim_card_write32(&host->card, RUNLIST_BASE_HI(r), upper_32_bits(list->addr));
-	sim_card_write32(&host->card, RUNLIST_SUBMIT(r), entries);
+	sim_card_write32(host->card, RUNLIST_BASE_HI(r), upper_32_bits(list->addr));
+	sim_card_write32(host->card, RUNLIST_SUBMIT(r), entries);
 	if (wait_taken(host)) {
 		host->list_lost = false;
 		return;
 	}
 	if (!host->list_lost)
-		pr_err("qgpu_sim: card %u did not take a runlist within 3 s\n", host->card.index);
+		pr_err("qgpu_sim: card %u did not take a runlist within 3 s\n", host->card->index);
 	host->list_lost = true;
 }
 
@@ -133,16 +133,16 @@ int front_runlist_init(struct front_host *host)
 	host->serials = kvmalloc_array(CHIP_TSGS, sizeof(u64), GFP_KERNEL);
 	if (!host->serials)
 		return -ENOMEM;
-	err = sim_mem_alloc(&host->card, ENTRIES_MAX * ENTRY_BYTES, &host->lists[0]);
+	err = sim_mem_alloc(host->card, ENTRIES_MAX * ENTRY_BYTES, &host->lists[0]);
 	if (err)
 		goto err_serials;
-	err = sim_mem_alloc(&host->card, ENTRIES_MAX * ENTRY_BYTES, &host->lists[1]);
+	err = sim_mem_alloc(host->card, ENTRIES_MAX * ENTRY_BYTES, &host->lists[1]);
 	if (err)
 		goto err_list;
 	return 0;
 
 err_list:
-	sim_mem_free(&host->card, &host->lists[0]);
+	sim_mem_free(host->card, &host->lists[0]);
 err_serials:
 	kvfree(host->serials);
 	return err;
@@ -150,7 +150,7 @@ err_serials:
 
 void front_runlist_fini(struct front_host *host)
 {
-	sim_mem_free(&host->card, &host->lists[0]);
-	sim_mem_free(&host->card, &host->lists[1]);
+	sim_mem_free(host->card, &host->lists[0]);
+	sim_mem_free(host->card, &host->lists[1]);
 	kvfree(host->serials);
 }

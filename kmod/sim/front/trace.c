@@ -24,10 +24,8 @@ static struct front_host *to_host(struct front_trace *trace)
 	return container_of(trace, struct front_host, trace);
 }
 
-/* Under chip_lock. */
-static void note_switch(struct sim_card *card, u16 tsg_id, u64 time_ns, bool on)
+static void put_locked(struct front_trace *trace, u16 tsg_id, u64 time_ns, bool on)
 {
-	struct front_trace *trace = &container_of(card, struct front_host, card)->trace;
 	const struct front_holder *holder = &trace->holders[tsg_id % CHIP_TSGS];
 	struct event_switch *out = &trace->ring[trace->head % TRACE_RING];
 	u16 seq = trace->seq++;
@@ -45,18 +43,28 @@ static void note_switch(struct sim_card *card, u16 tsg_id, u64 time_ns, bool on)
 	trace->head++;
 }
 
-struct taken {
-	struct front_trace *trace;
-	u32 count;
-};
-
-static void take(struct chip *chip, void *arg)
+static void note_switch(struct sim_card *card, u16 tsg_id, u64 time_ns, bool on)
 {
-	struct taken *taken = arg;
-	struct front_trace *trace = taken->trace;
+	struct front_trace *trace = &((struct front_host *)card->owner)->trace;
+	unsigned long flags;
 
+	spin_lock_irqsave(&trace->ring_lock, flags);
+	put_locked(trace, tsg_id, time_ns, on);
+	spin_unlock_irqrestore(&trace->ring_lock, flags);
+}
+
+/* All up to now goes into the batch. Return: how many. */
+static u32 take(struct front_trace *trace)
+{
+	struct sim_card *card = to_host(trace)->card;
+	u32 count = 0;
+
+	card->ops->sync(card);
+	spin_lock_irq(&trace->ring_lock);
 	for (; trace->tail != trace->head; trace->tail++)
-		trace->batch[taken->count++] = trace->ring[trace->tail % TRACE_RING];
+		trace->batch[count++] = trace->ring[trace->tail % TRACE_RING];
+	spin_unlock_irq(&trace->ring_lock);
+	return count;
 }
 
 /* As the reader sees it; it may be gone, and then only the first namespace still knows it. */
@@ -88,15 +96,14 @@ static void feed_one(struct front_event_buffer *buffer, const struct event_switc
 
 static void feed_locked(struct front_trace *trace)
 {
-	struct taken taken = { .trace = trace };
 	struct front_event_buffer *buffer;
-	u32 i;
+	u32 count, i;
 
 	lockdep_assert_held(&trace->lock);
-	sim_card_with_chip(&to_host(trace)->card, take, &taken);
+	count = take(trace);
 	list_for_each_entry(buffer, &trace->readers, node) {
 		buffer->fed = false;
-		for (i = 0; i < taken.count; i++)
+		for (i = 0; i < count; i++)
 			feed_one(buffer, &trace->batch[i]);
 		front_event_buffer_publish(buffer);
 	}
@@ -137,6 +144,8 @@ u32 front_trace_bind(struct front_object *subdevice, const struct rm_bind_trace_
 	if (params->record_bytes != sizeof(struct rm_trace_record) || params->detail > DETAIL_MAX ||
 	    object->host != subdevice->host)
 		return RM_INVALID_ARGUMENT;
+	if (!subdevice->host->card->tells_switches)
+		return RM_NOT_SUPPORTED;
 	buffer = object->event_buffer;
 
 	mutex_lock(&trace->lock);
@@ -200,47 +209,38 @@ u32 front_events_update_get(struct front_object *object, const struct rm_events_
 	return err ? RM_INVALID_ARGUMENT : RM_OK;
 }
 
-struct naming {
-	struct front_trace *trace;
-	u16 id;
-	struct front_holder holder;
-};
-
-static void name(struct chip *chip, void *arg)
+/* What the card did until now was the former holder's. */
+static void name(struct front_host *host, u16 id, struct front_holder holder)
 {
-	const struct naming *naming = arg;
-
-	naming->trace->holders[naming->id] = naming->holder;
+	host->card->ops->sync(host->card);
+	spin_lock_irq(&host->trace.ring_lock);
+	host->trace.holders[id] = holder;
+	spin_unlock_irq(&host->trace.ring_lock);
 }
 
 void front_trace_name_locked(struct front_tsg *tsg)
 {
-	struct naming naming = {
-		.trace = &tsg->host->trace,
-		.id = tsg->id,
-		.holder = {
-			.context = lower_32_bits(tsg->serial),
-			.pid = pid_nr(tsg->opener),
-			.uid = tsg->uid,
-		},
-	};
-
-	sim_card_with_chip(&tsg->host->card, name, &naming);
+	name(tsg->host, tsg->id,
+	     (struct front_holder){
+		     .context = lower_32_bits(tsg->serial),
+		     .pid = pid_nr(tsg->opener),
+		     .uid = tsg->uid,
+	     });
 }
 
 void front_trace_forget_locked(struct front_tsg *tsg)
 {
-	struct naming naming = { .trace = &tsg->host->trace, .id = tsg->id };
-
-	sim_card_with_chip(&tsg->host->card, name, &naming);
+	name(tsg->host, tsg->id, (struct front_holder){});
 }
 
 void front_trace_init(struct front_host *host)
 {
 	mutex_init(&host->trace.lock);
+	spin_lock_init(&host->trace.ring_lock);
 	INIT_LIST_HEAD(&host->trace.readers);
 	INIT_DELAYED_WORK(&host->trace.feeder, feed);
-	host->card.switched = note_switch;
+	host->card->owner = host;
+	host->card->switched = note_switch;
 }
 
 void front_trace_fini(struct front_host *host)

@@ -3,14 +3,15 @@
  * trace.h - the context-switch trace of one card: every switch of the graphics engine, handed to
  * those who bound an event buffer, 30 times a second or when one of them flushes.
  *
- * The chip tells of a switch under chip_lock: it goes into a ring of the card, with who the TSG is
- * at that moment. The ring is emptied under @lock into each reader's buffer.
+ * The card tells of a switch: it goes into a ring, with who the TSG is at that moment. The ring is
+ * emptied under @lock into each reader's buffer. Of a card that tells nothing there is no trace.
  */
 #ifndef SIM_FRONT_TRACE_H
 #define SIM_FRONT_TRACE_H
 
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include "event_ring.h"
@@ -29,9 +30,10 @@ struct front_holder {
 
 /**
  * struct front_trace - see above
- * @holders: [chip_lock] by TSG id
- * @ring, @head, @tail: [chip_lock] switches not handed over yet; @head is written next
- * @seq: [chip_lock] number of the next switch
+ * @ring_lock: the four below; a leaf, taken under the card's own lock too
+ * @holders: by TSG id
+ * @ring, @head, @tail: switches not handed over yet; @head is written next
+ * @seq: number of the next switch
  * @lock: everything below
  * @batch: what was taken out of the ring
  * @readers: bound buffers
@@ -39,6 +41,7 @@ struct front_holder {
  * @feeder: the 30 Hz timer; runs while there are readers
  */
 struct front_trace {
+	spinlock_t ring_lock;
 	struct front_holder holders[CHIP_TSGS];
 	struct event_switch ring[TRACE_RING];
 	u32 head, tail;

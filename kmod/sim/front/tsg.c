@@ -53,7 +53,7 @@ static bool status_off(u32 status, u16 id, bool engine)
 
 bool front_tsg_off_locked(struct front_tsg *tsg)
 {
-	struct sim_card *card = &tsg->host->card;
+	struct sim_card *card = tsg->host->card;
 	u32 p;
 
 	if (!status_off(sim_card_read32(card, ENGINE_STATUS(card->gr_engine)), tsg->id, true))
@@ -74,7 +74,7 @@ static bool is_off(struct front_tsg *tsg, const struct front_channel *channel)
 
 bool front_tsg_evict_locked(struct front_tsg *tsg, const struct front_channel *channel)
 {
-	struct sim_card *card = &tsg->host->card;
+	struct sim_card *card = tsg->host->card;
 	u64 deadline = ktime_get_ns() + EVICT_NS;
 	bool asked = false;
 
@@ -103,15 +103,15 @@ u32 front_tsg_preempt(struct front_tsg *tsg, const struct rm_preempt_params *par
 	if (timeout_us > RM_PREEMPT_TIMEOUT_MAX_US)
 		return RM_INVALID_ARGUMENT;
 	mutex_lock(&host->mutex);
-	while (sim_card_read32(&host->card, PREEMPT) & PREEMPT_PENDING && ktime_get_ns() < deadline)
+	while (sim_card_read32(host->card, PREEMPT) & PREEMPT_PENDING && ktime_get_ns() < deadline)
 		usleep_range(20, 60);
-	sim_card_write32(&host->card, PREEMPT, tsg->id | PREEMPT_TYPE_TSG);
+	sim_card_write32(host->card, PREEMPT, tsg->id | PREEMPT_TYPE_TSG);
 	/* What was on the card and has work left comes back by itself, what was asleep is woken. */
 	front_tsg_look_locked(tsg);
 	mutex_unlock(&host->mutex);
 	if (!params->wait)
 		return RM_OK;
-	while (sim_card_read32(&host->card, PREEMPT) & PREEMPT_PENDING) {
+	while (sim_card_read32(host->card, PREEMPT) & PREEMPT_PENDING) {
 		if (ktime_get_ns() > deadline) {
 			status = RM_TIMEOUT;
 			break;
@@ -126,45 +126,25 @@ u64 front_tsg_slice_ns(const struct front_tsg *tsg)
 	return max_t(u64, tsg->timeslice_us, 1) * SLICE_UNIT_NS;
 }
 
-struct run_question {
-	u16 id;
-	u64 run_ns;
-};
-
-static void ask_run_ns(struct chip *chip, void *arg)
-{
-	struct run_question *question = arg;
-
-	question->run_ns = chip_tsg_run_ns(chip, question->id);
-}
-
-static void forget_run_ns(struct chip *chip, void *arg)
-{
-	ask_run_ns(chip, arg);
-	chip_tsg_forget(chip, ((struct run_question *)arg)->id);
-}
-
 u64 front_tsg_run_ns(struct front_tsg *tsg)
 {
-	struct run_question question = { .id = tsg->id };
-
-	sim_card_with_chip(&tsg->host->card, ask_run_ns, &question);
-	return question.run_ns;
+	return tsg->host->card->ops->tsg_run_ns(tsg->host->card, tsg->id);
 }
 
 void front_tsg_release_locked(struct front_tsg *tsg)
 {
 	struct front_host *host = tsg->host;
-	struct run_question question = { .id = tsg->id };
 	struct front_channel *channel, *next;
+	u64 run_ns;
 
 	list_for_each_entry_safe(channel, next, &tsg->channels, node)
 		front_channel_release_locked(channel);
-	sim_card_with_chip(&host->card, forget_run_ns, &question);
+	run_ns = front_tsg_run_ns(tsg);
+	host->card->ops->tsg_forget(host->card, tsg->id);
 	front_trace_forget_locked(tsg);
 	host->past[host->past_count++ % HOST_HISTORY] = (struct front_past){
 		.serial = tsg->serial,
-		.run_ns = question.run_ns,
+		.run_ns = run_ns,
 		.pid = pid_nr(tsg->opener),
 		.id = tsg->id,
 	};
@@ -202,7 +182,7 @@ static u32 tsg_create(struct front_object *object, union front_params *params)
 		goto err_tsg;
 	tsg->host = host;
 	tsg->id = id;
-	tsg->runlist = host->card.gr_runlist;
+	tsg->runlist = host->card->gr_runlist;
 	tsg->opener = get_pid(client->opener);
 	tsg->uid = from_kuid(&init_user_ns, current_euid());
 	tsg->account = client->account;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vaspace.c - GPU address spaces (class 0x90f1), ranges of them (0x70), and mappings of memory
- * into them. The card's lookup is struct sim_va_space; the list here is for people who unmap.
+ * into them. What the card looks up is struct sim_space; the list here is for people who unmap.
  */
 #include "memory.h"
 
@@ -35,9 +35,7 @@ static void vaspace_release(struct kref *ref)
 {
 	struct front_vaspace *vaspace = container_of(ref, struct front_vaspace, ref);
 
-	sim_space_withdraw(vaspace->card, &vaspace->space);
-	xa_destroy(&vaspace->space.pages);
-	sim_mem_free(vaspace->card, &vaspace->directory);
+	vaspace->card->ops->space_destroy(vaspace->card, vaspace->space);
 	kfree(vaspace);
 }
 
@@ -48,7 +46,7 @@ void front_vaspace_put(struct front_vaspace *vaspace)
 
 static u32 vaspace_create(struct front_object *object, union front_params *params)
 {
-	struct sim_card *card = front_host_card(object->host);
+	struct sim_card *card = object->host->card;
 	struct front_vaspace *vaspace;
 
 	if (params->vaspace.index != 0)
@@ -58,37 +56,24 @@ static u32 vaspace_create(struct front_object *object, union front_params *param
 		return RM_NO_MEMORY;
 	kref_init(&vaspace->ref);
 	INIT_LIST_HEAD(&vaspace->mappings);
-	xa_init_flags(&vaspace->space.pages, XA_FLAGS_ACCOUNT);
 	vaspace->card = card;
-	if (sim_mem_alloc(card, PAGE_SIZE, &vaspace->directory))
-		goto err_vaspace;
-	vaspace->space.pdb = vaspace->directory.addr;
-	if (sim_space_publish(card, &vaspace->space))
-		goto err_directory;
+	vaspace->space = card->ops->space_create(card);
+	if (!vaspace->space) {
+		kfree(vaspace);
+		return RM_NO_MEMORY;
+	}
 	params->vaspace.va_size = VA_END;
 	params->vaspace.va_base = VA_FIRST;
 	object->vaspace = vaspace;
 	return RM_OK;
-
-err_directory:
-	sim_mem_free(card, &vaspace->directory);
-err_vaspace:
-	kfree(vaspace);
-	return RM_NO_MEMORY;
-}
-
-static void unmap_pages(struct front_vaspace *vaspace, u64 va, u64 bytes)
-{
-	u64 page = va >> PAGE_SHIFT, end = (va + bytes) >> PAGE_SHIFT;
-
-	for (; page < end; page++)
-		xa_erase(&vaspace->space.pages, page);
-	sim_card_quiesce(vaspace->card);
 }
 
 static void mapping_destroy(struct front_client *client, struct mapping *mapping)
 {
-	unmap_pages(mapping->vaspace, mapping->va, mapping->bytes);
+	struct front_vaspace *vaspace = mapping->vaspace;
+
+	vaspace->card->ops->space_unmap(vaspace->card, vaspace->space, mapping->va >> PAGE_SHIFT,
+					mapping->bytes >> PAGE_SHIFT);
 	list_del(&mapping->space_node);
 	list_del(&mapping->memory_node);
 	front_memory_put(mapping->memory);
@@ -189,18 +174,11 @@ static u32 find_parties(struct front_client *client, u32 device, u32 dma, u32 me
 
 static int map_pages(const struct mapping *mapping, u64 first)
 {
-	u64 page = mapping->va >> PAGE_SHIFT, count = mapping->bytes >> PAGE_SHIFT, i;
-	int err;
+	struct front_vaspace *vaspace = mapping->vaspace;
 
-	for (i = 0; i < count; i++) {
-		err = xa_err(xa_store(&mapping->vaspace->space.pages, page + i,
-				      mapping->memory->pages[first + i], GFP_KERNEL_ACCOUNT));
-		if (err) {
-			unmap_pages(mapping->vaspace, mapping->va, mapping->bytes);
-			return err;
-		}
-	}
-	return 0;
+	return vaspace->card->ops->space_map(
+		vaspace->card, vaspace->space, mapping->va >> PAGE_SHIFT,
+		&mapping->memory->pages[first], mapping->bytes >> PAGE_SHIFT);
 }
 
 u32 front_map_dma(struct front_client *client, struct rm_map_dma *call)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * pci_card.h - cards on the PCI bus whose chip is the model: found, claimed and driven as the
+ * CPU-side driver of a T4 does. Address spaces are in pci_space.c.
+ */
+#ifndef SIM_PCI_CARD_H
+#define SIM_PCI_CARD_H
+
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+
+#include "sim/card.h"
+
+/**
+ * struct pci_card - a claimed card
+ * @registers: BAR 0
+ * @judge: BAR 5 (judge.h)
+ * @judge_lock: two reads make a number of the judge's
+ * @stopped: see struct sim_card_ops.stop
+ */
+struct pci_card {
+	struct sim_card card;
+	void __iomem *registers, *judge;
+	spinlock_t judge_lock;
+	bool stopped;
+};
+
+static inline struct pci_card *to_pci_card(struct sim_card *card)
+{
+	return container_of(card, struct pci_card, card);
+}
+
+/**
+ * pci_cards_register() - claim what is there
+ * @gone: a card is taken off its driver: returns when nobody uses it any more. May be called from
+ *        now on until pci_cards_unregister() returned
+ * Return: how many cards, or -errno.
+ */
+int pci_cards_register(void (*gone)(struct sim_card *card));
+/* After all cards were destroyed. */
+void pci_cards_unregister(void);
+/* The card with this index, or NULL. */
+struct sim_card *pci_card_find(u32 index);
+
+/* struct sim_card_ops; contracts there. */
+struct sim_space *pci_space_create(struct sim_card *card);
+void pci_space_destroy(struct sim_card *card, struct sim_space *space);
+int pci_space_map(struct sim_card *card, struct sim_space *space, u64 first,
+		  struct page *const *pages, u64 count);
+void pci_space_unmap(struct sim_card *card, struct sim_space *space, u64 first, u64 count);
+
+#endif

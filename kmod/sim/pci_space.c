@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pci_space.c - GPU address spaces of a PCI card: page tables in memory in the format that a TU104
+ * walks (MMU version 2: five levels, 49 bits of address, pages of 4 KiB), and pages made reachable
+ * for the card.
+ *
+ *   PD3 48:47 -> PD2 46:38 -> PD1 37:29 -> PD0 28:21 -> page table 20:12
+ *
+ * An entry of PD0 is two: one for a table of big pages, which is never there, and one for ours.
+ * The caller serialises changes of a space (client->lock); the card reads at any time. Tables are
+ * freed with their space.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+
+#include "pci_card.h"
+
+#define LEVELS 5u
+
+/* By level: where its index begins in a page number, how many bits it has, which 64-bit word of an
+ * entry is ours and how many words an entry has. */
+static const struct {
+	u8 shift, bits, word, words;
+} levels[LEVELS] = {
+	{ 35, 2, 0, 1 }, { 26, 9, 0, 1 }, { 17, 9, 0, 1 }, { 9, 8, 1, 2 }, { 0, 9, 0, 1 },
+};
+
+/* Entries: address bits 53:8 are those of a bus address from bit 12 on. */
+#define ENTRY_APERTURE_SYSMEM (2ull << 1) /* coherent */
+#define ENTRY_VALID BIT_ULL(0)		  /* of a page; tables have only the aperture */
+#define ENTRY_ADDRESS_SHIFT 4
+#define ENTRY_ADDRESS GENMASK_ULL(53, 8)
+
+struct table {
+	struct page *page;
+	dma_addr_t addr;
+};
+
+/**
+ * struct pci_space - see above
+ * @space: what the driver knows of it
+ * @root: PD3
+ * @tables: all others: by level and what is above their index
+ */
+struct pci_space {
+	struct sim_space space;
+	struct table root;
+	struct xarray tables;
+};
+
+static struct pci_space *to_pci_space(struct sim_space *space)
+{
+	return container_of(space, struct pci_space, space);
+}
+
+static unsigned long table_key(u32 level, u64 page)
+{
+	return (unsigned long)level << 56 |
+	       (unsigned long)(page >> (levels[level].shift + levels[level].bits));
+}
+
+static __le64 *entry_of(const struct table *table, u32 level, u64 page)
+{
+	u64 index = page >> levels[level].shift & (BIT_ULL(levels[level].bits) - 1);
+
+	return (__le64 *)page_address(table->page) + index * levels[level].words +
+	       levels[level].word;
+}
+
+/* Whole or not at all, as far as the card can see. */
+static void set_entry(__le64 *entry, u64 value)
+{
+	WRITE_ONCE(*entry, cpu_to_le64(value));
+}
+
+static int make_table(struct device *dev, struct table *table)
+{
+	table->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!table->page)
+		return -ENOMEM;
+	table->addr = dma_map_page(dev, table->page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (!dma_mapping_error(dev, table->addr))
+		return 0;
+	__free_page(table->page);
+	return -ENOMEM;
+}
+
+static void free_table(struct device *dev, struct table *table)
+{
+	dma_unmap_page(dev, table->addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	__free_page(table->page);
+}
+
+/* A table below @above; it is reachable from then on. NULL when out of memory. */
+static struct table *add_table(struct device *dev, struct pci_space *space, struct table *above,
+			       u32 level, u64 page)
+{
+	struct table *table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
+
+	if (!table)
+		return NULL;
+	if (make_table(dev, table))
+		goto err_table;
+	if (xa_err(xa_store(&space->tables, table_key(level, page), table, GFP_KERNEL_ACCOUNT)))
+		goto err_page;
+	dma_wmb(); /* its zeroes are there before it can be found */
+	set_entry(entry_of(above, level - 1, page),
+		  ENTRY_APERTURE_SYSMEM | (u64)table->addr >> ENTRY_ADDRESS_SHIFT);
+	return table;
+
+err_page:
+	free_table(dev, table);
+err_table:
+	kfree(table);
+	return NULL;
+}
+
+/* The entry of a page; NULL: no table for it yet, and with @dev none could be made. */
+static __le64 *find_entry(struct device *dev, struct pci_space *space, u64 page)
+{
+	struct table *table = &space->root, *below;
+	u32 level;
+
+	for (level = 1; level < LEVELS; level++) {
+		below = xa_load(&space->tables, table_key(level, page));
+		if (!below && dev)
+			below = add_table(dev, space, table, level, page);
+		if (!below)
+			return NULL;
+		table = below;
+	}
+	return entry_of(table, LEVELS - 1, page);
+}
+
+static int map_page(struct device *dev, struct pci_space *space, u64 number, struct page *page)
+{
+	__le64 *entry = find_entry(dev, space, number);
+	dma_addr_t addr;
+
+	if (!entry)
+		return -ENOMEM;
+	addr = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, addr))
+		return -ENOMEM;
+	set_entry(entry, ENTRY_VALID | ENTRY_APERTURE_SYSMEM | (u64)addr >> ENTRY_ADDRESS_SHIFT);
+	return 0;
+}
+
+int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
+		  struct page *const *pages, u64 count)
+{
+	struct pci_space *space = to_pci_space(base);
+	int err;
+	u64 i;
+
+	for (i = 0; i < count; i++) {
+		err = map_page(&card->pdev->dev, space, first + i, pages[i]);
+		if (err) {
+			pci_space_unmap(card, base, first, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void pci_space_unmap(struct sim_card *card, struct sim_space *base, u64 first, u64 count)
+{
+	struct pci_space *space = to_pci_space(base);
+	__le64 *entry;
+	u64 i, value;
+
+	for (i = 0; i < count; i++) {
+		entry = find_entry(NULL, space, first + i);
+		set_entry(entry, le64_to_cpu(READ_ONCE(*entry)) & ~ENTRY_VALID);
+	}
+	/* The model keeps no translations: what it does now it looks up now. Having it answer a
+	 * read, which nothing overtakes, is all the invalidation there is. */
+	sim_card_read32(card, 0);
+	for (i = 0; i < count; i++) {
+		entry = find_entry(NULL, space, first + i);
+		value = le64_to_cpu(READ_ONCE(*entry));
+		set_entry(entry, 0);
+		dma_unmap_page(&card->pdev->dev, (value & ENTRY_ADDRESS) << ENTRY_ADDRESS_SHIFT,
+			       PAGE_SIZE, DMA_BIDIRECTIONAL);
+	}
+}
+
+struct sim_space *pci_space_create(struct sim_card *card)
+{
+	struct pci_space *space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
+
+	if (!space)
+		return NULL;
+	if (make_table(&card->pdev->dev, &space->root)) {
+		kfree(space);
+		return NULL;
+	}
+	xa_init_flags(&space->tables, XA_FLAGS_ACCOUNT);
+	space->space.pdb = space->root.addr;
+	return &space->space;
+}
+
+/* No channel is left in it, and every page was unmapped. */
+void pci_space_destroy(struct sim_card *card, struct sim_space *base)
+{
+	struct pci_space *space = to_pci_space(base);
+	struct table *table;
+	unsigned long key;
+
+	xa_for_each(&space->tables, key, table) {
+		free_table(&card->pdev->dev, table);
+		kfree(table);
+	}
+	xa_destroy(&space->tables);
+	free_table(&card->pdev->dev, &space->root);
+	kfree(space);
+}
