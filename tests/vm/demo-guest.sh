@@ -13,7 +13,7 @@ SETTLE=0.3
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 points=/run/points.jsonl
-bin=$(copy_to_tmpfs "${QGPU_PROGRAMS:?the directory of the built programs}"/bin/{qgpud,qgpuctl,qgpu-load})
+bin=${QGPU_PROGRAMS:?the directory of the built programs}/bin
 mkdir -p /etc/qgpu /var/lib/qgpu /run/qgpu
 cp "$top/examples/two-tenants.toml" /etc/qgpu/qgpud.toml
 

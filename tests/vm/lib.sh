@@ -124,35 +124,6 @@ wait_until() {
 	done
 }
 
-# copy_to_tmpfs FILE...: copies files and directories to memory and prints the directory they are in. Reading the
-# host's files makes guest time jump, so whatever is timed must be copied before it runs, and hold_in_memory what it uses.
-copy_to_tmpfs() {
-	local directory
-	directory=$(mktemp -d /run/copy.XXXXXX)
-	cp -rL -- "$@" "$directory/"
-	echo "$directory"
-}
-
-# hold_in_memory PROGRAM...: a later start of these reads nothing from the host. Even a cached file costs a request to the
-# host at each open, and a guest that waits for a busy host with an instruction clock sees seconds pass. A change of its
-# times brings a file, or a link to it, to the memory that lies over the host's root, under its own name.
-hold_in_memory() {
-	local path target
-	local -A held=([/bin]=1 [/sbin]=1 [/lib]=1 [/lib64]=1 [/etc/ld.so.cache]=1)
-	while read -r path; do
-		while held[$path]=1 && [[ -L $path ]]; do
-			target=$(readlink "$path")
-			[[ $target == /* ]] || target=${path%/*}/$target
-			path=$target
-		done
-		held[$(realpath "$path")]=1
-	done < <(
-		type -P "$@"
-		type -P "$@" | xargs ldd 2>/dev/null | awk '$1 ~ /^\/.*[^:]$/ { print $1 } $3 ~ /^\// { print $3 }' | sort -u
-	)
-	touch -h -c -a -- "${!held[@]}"
-}
-
 # stage_modules DIR|FILE.ko|NAME...: makes a module tree in memory from our modules (the .ko files below DIR) and the
 # stock modules NAME, each with the stock modules it depends on, and puts it in place of /lib/modules/$(uname -r), so
 # that modprobe, depmod aliases and the kernel's own autoload find them. modprobe -d "$STAGED_MODULES" works too.

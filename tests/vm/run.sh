@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# run.sh: runs one TAP script as root in a throw-away VM that sees the host's / read-only, and judges the run.
+# run.sh: runs one TAP script as root in a throw-away VM that sees the host's / read-only, or with --icount only what
+# memory-root.sh puts into its memory, and judges the run.
 # Called by ./check and by people. Owns the QEMU command line and the rules of what a passed run is; the guest's
 # side is init, guest.sh and lib.sh. Never needs KVM, never loads anything on the host.
 set -euo pipefail
@@ -58,7 +59,7 @@ if [[ -z $out ]]; then
 fi
 mkdir -p "$out"
 out=$(realpath "$out")
-rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log,pipe}
+rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log,pipe,initramfs.cpio}
 
 qemu_pid=""
 # shellcheck disable=SC2317 # called by the trap
@@ -77,7 +78,7 @@ make_initramfs() {
 	work=$(mktemp -d "${target%/*}/initramfs.XXXXXX")
 	mkdir -p "$work"/{bin,dev,proc,sys,modules,lower,upper,root}
 	cp /bin/busybox "$work/bin/busybox"
-	for applet in sh mount umount insmod mkdir cat chmod echo switch_root; do
+	for applet in sh mount umount insmod mkdir cat chmod echo switch_root chroot; do
 		ln -s busybox "$work/bin/$applet"
 	done
 	gcc -O2 -static -o "$work/bin/vmexit" "$RIG/vmexit.c"
@@ -127,6 +128,11 @@ is_below_tmp() { [[ $1 == /tmp || $1 == /tmp/* ]]; }
 	echo
 } >"$out/start"
 
+if [[ $mode == icount ]]; then
+	KVER=$KVER KROOT=$KROOT "$RIG/memory-root.sh" "$script" | cat "$initramfs" - >"$out/initramfs.cpio"
+	initramfs=$out/initramfs.cpio
+fi
+
 # ---- QEMU ----
 
 # oops=panic: a broken kernel ends the run at once. loglevel=5: the second serial port gets warnings and worse as
@@ -167,7 +173,7 @@ qemu_status=0
 wait "$qemu_pid" || qemu_status=$?
 qemu_pid=""
 wait "$reader_pid" || true
-rm -f "$out/pipe"
+rm -f "$out"/{pipe,initramfs.cpio}
 wall_ms=$(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
 
 # ---- the verdict ----

@@ -10,7 +10,7 @@ source "$(dirname "$0")/../lib.sh"
 source "$(dirname "$0")/../front-lib.sh"
 
 check "modules are staged" stage_modules "${QGPU_MODULES:?the directory of the built modules}"
-front_bin=$(copy_to_tmpfs "${QGPU_PROGRAMS:?the directory of the built programs}"/bin/*)
+front_bin=${QGPU_PROGRAMS:?the directory of the built programs}/bin
 
 is_in_log() { dmesg | grep -q "$1"; }
 cards() { "$front_bin/qgpunl" cards; }

@@ -7,7 +7,7 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 
 check "modules are staged" stage_modules "${QGPU_MODULES:?the directory of the built modules}"
-qgpuctl=$(copy_to_tmpfs "${QGPU_PROGRAMS:?the directory of the built programs}/bin/qgpuctl")/qgpuctl
+qgpuctl=${QGPU_PROGRAMS:?the directory of the built programs}/bin/qgpuctl
 device=$(grep -l 0x1eb8 /sys/bus/pci/devices/*/device)
 device=${device%/device}
 address=${device##*/}
