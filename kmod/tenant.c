@@ -431,8 +431,13 @@ static void on_call_ended(void *ctx, u64 serial)
 
 	mutex_lock(&card->lock);
 	tsg = xa_load(&card->tsgs, serial);
-	if (tsg && tsg->scheduled)
-		turn_tsg_retain(card->turn, &tsg->turn);
+	if (tsg && tsg->scheduled) {
+		if (turn_tsg_retain(card->turn, &tsg->turn))
+			pr_warn_ratelimited("qgpu: card %u: TSG %u could not be held again\n",
+					    card->index, tsg->turn.tsg_id);
+		if (card->running)
+			qgpu_sched_kick(card);
+	}
 	mutex_unlock(&card->lock);
 }
 

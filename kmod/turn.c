@@ -91,6 +91,8 @@ int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *te
 		return -ENOSPC;
 	tsg->in_slot = false;
 	tsg->closed_count = 0;
+	tsg->ajar = false;
+	tsg->stuck = false;
 	tsg->reopened = 0;
 	tsg->air_until_ns = 0;
 	tsg->released = false;
@@ -230,26 +232,29 @@ static int glance(struct turn *turn, struct hw_status *status)
 	return 0;
 }
 
-/* Read channels of one TSG until one has work or @room is used up. Return: 0 or an error. */
+/* Read channels of one TSG until one has work or @room is used up. One that refuses has none, and
+ * the others are read all the same. Return: 0 or the first error. */
 static int probe_tsg(struct turn *turn, struct turn_tsg *tsg, u32 *room)
 {
 	const struct hw_ops *ops = turn->cfg.hw->ops;
 	const struct hw_channel *channel;
 	enum hw_channel_work work;
-	int err;
+	int err, first = 0;
 
 	/* Its own state says nothing while it is closed (turn_gate.c). */
-	turn->probe_work |= tsg->closed_count != 0;
+	turn->probe_work |= turn_gates_waits(tsg);
 	while (turn->probe_channel < tsg->channel_count && !turn->probe_work && *room) {
 		channel = &tsg->channels[turn->probe_channel++];
 		(*room)--;
 		err = ops->channel_work(turn->cfg.hw, channel->id, channel->inst_addr, &work);
-		if (err == -ENODEV || err == -EIO)
+		if (err == -ENODEV)
 			return err;
+		if (err == -EIO && !first)
+			first = err;
 		/* A channel that is another one by now (-ESTALE) has no work for this TSG. */
 		turn->probe_work = !err && work == HW_CHANNEL_HAS_WORK;
 	}
-	return 0;
+	return first;
 }
 
 /* Who of those not seen running has work. */
@@ -257,7 +262,7 @@ static int probe(struct turn *turn)
 {
 	u32 room = LOOK_CHANNELS, seen;
 	struct turn_tsg *tsg;
-	int err;
+	int err, first = 0;
 
 	for (seen = 0; seen < turn->tsg_count && room; seen++) {
 		if (turn->probe_at >= turn->tsg_count)
@@ -265,10 +270,11 @@ static int probe(struct turn *turn)
 		tsg = turn->tsgs[turn->probe_at];
 		if (tsg->core.listed && tsg->core.tenant && &tsg->core != turn->core.seen_tsg) {
 			err = probe_tsg(turn, tsg, &room);
-			if (err)
+			if (err == -ENODEV)
 				return err;
+			first = first ? first : err;
 			if (!turn->probe_work && turn->probe_channel < tsg->channel_count)
-				return 0; /* goes on at the next look */
+				return first; /* goes on at the next look */
 			core_work(&turn->core, &tsg->core, turn_now_ns(turn), turn->probe_work);
 			turn_unserved_tsg(turn, tsg, turn->probe_work);
 			if (turn->probe_work)
@@ -278,7 +284,7 @@ static int probe(struct turn *turn)
 		turn->probe_channel = 0;
 		turn->probe_work = false;
 	}
-	return 0;
+	return first;
 }
 
 /* ---- turns ---- */

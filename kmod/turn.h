@@ -39,6 +39,8 @@ struct turn_tsg {
 	u64 listed_in; /* the last image that had it, counted by submits */
 	/* turn_gate.c's own: */
 	u16 closed_count;   /* of its channels */
+	bool ajar;	    /* closed, and some channel may not be: to be closed anew */
+	bool stuck;	    /* it did not open when it should have */
 	u64 closed_from_ns; /* since when */
 	u64 air_until_ns;   /* it was held for too long and is let run until then; 0 */
 	u32 reopened;	    /* looks in a row that found it enabled all the same */
@@ -109,8 +111,8 @@ void turn_tsg_move(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *
 /* It is about to be freed: the driver finds its channels as it left them. Return: 0, an error of
  * hw_ops. */
 int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg);
-/* It was not freed: it may be held again. */
-void turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg);
+/* It was not freed: it is held again if that is its turn, and a turn is due. Return: as above. */
+int turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg);
 /* It is in no image the chip will read after the turn_apply() that must have come before. */
 void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg);
 

@@ -46,20 +46,25 @@ static u16 count_closed(const struct turn_tsg *tsg)
 	return count;
 }
 
-/* One that fails does not keep the others closed. */
+/* One channel, or one TSG, that fails keeps nothing from being done to the others. */
+static void keep_first(int *first, int err)
+{
+	if (!*first)
+		*first = err;
+}
+
 static int open_tsg(struct turn *turn, struct turn_tsg *tsg)
 {
-	int err, first = 0;
+	int err = 0;
 	u32 i;
 
-	for (i = 0; i < tsg->channel_count; i++) {
-		if (!tsg->channels[i].closed)
-			continue;
-		err = set_gate(turn, &tsg->channels[i], HW_GATE_OPEN);
-		first = first ? first : err;
-	}
+	for (i = 0; i < tsg->channel_count; i++)
+		if (tsg->channels[i].closed)
+			keep_first(&err, set_gate(turn, &tsg->channels[i], HW_GATE_OPEN));
 	tsg->closed_count = count_closed(tsg);
-	return first;
+	tsg->ajar = false;
+	tsg->stuck = err != 0;
+	return err;
 }
 
 static int close_tsg(struct turn *turn, struct turn_tsg *tsg)
@@ -69,10 +74,11 @@ static int close_tsg(struct turn *turn, struct turn_tsg *tsg)
 
 	if (!tsg->closed_count)
 		tsg->closed_from_ns = turn_now_ns(turn);
-	for (i = 0; i < tsg->channel_count && !err; i++)
+	for (i = 0; i < tsg->channel_count; i++)
 		if (!tsg->channels[i].closed)
-			err = set_gate(turn, &tsg->channels[i], HW_GATE_CLOSE);
+			keep_first(&err, set_gate(turn, &tsg->channels[i], HW_GATE_CLOSE));
 	tsg->closed_count = count_closed(tsg);
+	tsg->ajar = err != 0;
 	turn->air_at_ns = min(turn->air_at_ns, tsg->closed_from_ns + turn->cfg.hold_max_ns);
 	return err;
 }
@@ -82,8 +88,8 @@ static int ring_tsg(struct turn *turn, struct turn_tsg *tsg)
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < tsg->channel_count && !err; i++)
-		err = set_gate(turn, &tsg->channels[i], HW_GATE_RING);
+	for (i = 0; i < tsg->channel_count; i++)
+		keep_first(&err, set_gate(turn, &tsg->channels[i], HW_GATE_RING));
 	return err;
 }
 
@@ -112,6 +118,12 @@ static bool has_work(const struct turn_tsg *tsg)
 	return tsg->core.has_work || tsg->core.loud;
 }
 
+/* Not closed, or not all of it. */
+static bool is_open(const struct turn_tsg *tsg)
+{
+	return !tsg->closed_count || tsg->ajar;
+}
+
 /* Who comes is let in before who goes is shut out: killed in between, more is open than should. */
 static int open_admitted(struct turn *turn)
 {
@@ -119,14 +131,14 @@ static int open_admitted(struct turn *turn)
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < turn->tsg_count && !err; i++) {
+	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
 		if (!may_run(turn, tsg))
 			continue;
 		if (tsg->closed_count)
-			err = open_tsg(turn, tsg);
+			keep_first(&err, open_tsg(turn, tsg));
 		else if (turn->remind && has_work(tsg))
-			err = ring_tsg(turn, tsg);
+			keep_first(&err, ring_tsg(turn, tsg));
 	}
 	turn->remind = false;
 	return err;
@@ -138,10 +150,10 @@ static int close_others(struct turn *turn)
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < turn->tsg_count && !err; i++) {
+	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
-		if (!may_run(turn, tsg) && !tsg->closed_count && has_work(tsg))
-			err = close_tsg(turn, tsg);
+		if (!may_run(turn, tsg) && is_open(tsg) && has_work(tsg))
+			keep_first(&err, close_tsg(turn, tsg));
 	}
 	return err;
 }
@@ -154,10 +166,8 @@ int turn_gates_put(struct turn *turn)
 
 	force_windows(turn);
 	err = open_admitted(turn);
-	if (!err)
-		err = close_others(turn);
-	if (err)
-		return err;
+	keep_first(&err, close_others(turn));
+	/* What could not be done to one is tried again; the window is on for the others. */
 	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
 		tsg->in_slot = core_admits(&turn->core, &tsg->core);
@@ -165,33 +175,34 @@ int turn_gates_put(struct turn *turn)
 			tsg->in_slot ? max(tsg->driver_slice_ns, turn->cfg.params.slice_min_ns) : 0;
 	}
 	core_taken(&turn->core, turn_now_ns(turn), NULL, 0);
-	return 0;
+	return err;
 }
 
 void turn_gates_saw_work(struct turn *turn, const struct turn_tsg *tsg)
 {
-	if (turn->gates && !tsg->in_slot && !tsg->closed_count && !may_run(turn, tsg))
+	if (turn->gates && !tsg->in_slot && is_open(tsg) && !may_run(turn, tsg))
 		turn->core.stale = true;
 }
 
 int turn_gates_saw_running(struct turn *turn, struct turn_tsg *tsg)
 {
-	bool changed, reopened = false;
+	bool changed, reopened = false, any = false;
 	int err;
 	u32 i;
 
 	if (!turn->gates || !tsg || !tsg->closed_count || may_run(turn, tsg))
 		return 0;
 	for (i = 0; i < tsg->channel_count; i++) {
-		if (!tsg->channels[i].closed)
-			continue;
 		err = turn->cfg.hw->ops->gate(turn->cfg.hw, turn->cfg.runlist, &tsg->channels[i],
 					      HW_GATE_CLOSE, &changed);
 		if (err)
 			return err == -ESTALE ? 0 : err;
-		reopened |= changed;
+		reopened |= changed && tsg->channels[i].closed;
+		tsg->channels[i].closed |= changed;
+		any |= changed;
 	}
-	turn->core.stale |= reopened;
+	tsg->closed_count = count_closed(tsg);
+	turn->core.stale |= any;
 	tsg->reopened = reopened ? tsg->reopened + 1 : 0;
 	return tsg->reopened > REOPENED_MAX ? -EIO : 0;
 }
@@ -233,12 +244,12 @@ int turn_gates_air(struct turn *turn, u64 now_ns)
 	if (!turn->gates || now_ns < turn->air_at_ns)
 		return 0;
 	turn->air_at_ns = U64_MAX;
-	for (i = 0; i < turn->tsg_count && !err; i++) {
+	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
 		if (tsg->air_until_ns && now_ns >= tsg->air_until_ns)
-			err = end_breath(turn, tsg);
+			keep_first(&err, end_breath(turn, tsg));
 		else if (tsg->closed_count && now_ns >= tsg->closed_from_ns + turn->cfg.hold_max_ns)
-			err = let_breathe(turn, tsg, now_ns);
+			keep_first(&err, let_breathe(turn, tsg, now_ns));
 		if (tsg->air_until_ns)
 			turn->air_at_ns = min(turn->air_at_ns, tsg->air_until_ns);
 		else if (tsg->closed_count)
@@ -250,23 +261,31 @@ int turn_gates_air(struct turn *turn, u64 now_ns)
 
 int turn_gates_open(struct turn *turn)
 {
-	int err, first = 0;
+	int err = 0;
 	u32 i;
 
 	for (i = 0; i < turn->tsg_count; i++) {
 		turn->tsgs[i]->air_until_ns = 0;
-		err = open_tsg(turn, turn->tsgs[i]);
-		first = first ? first : err;
+		keep_first(&err, open_tsg(turn, turn->tsgs[i]));
 	}
-	return first;
+	return err;
 }
 
 void turn_gates_recount(struct turn *turn)
 {
+	struct turn_tsg *tsg;
 	u32 i;
 
-	for (i = 0; i < turn->tsg_count && turn->gates; i++)
-		turn->tsgs[i]->closed_count = count_closed(turn->tsgs[i]);
+	for (i = 0; i < turn->tsg_count && turn->gates; i++) {
+		tsg = turn->tsgs[i];
+		tsg->closed_count = count_closed(tsg);
+		tsg->ajar = tsg->closed_count && tsg->closed_count < tsg->channel_count;
+	}
+}
+
+bool turn_gates_waits(const struct turn_tsg *tsg)
+{
+	return tsg->closed_count && !tsg->stuck;
 }
 
 int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg)
@@ -275,8 +294,11 @@ int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg)
 	return open_tsg(turn, tsg);
 }
 
-void turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg)
+int turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg)
 {
 	tsg->released = false;
-	turn->core.stale |= turn->gates;
+	if (!turn->gates || !turn->started)
+		return 0;
+	turn->core.stale = true; /* what follows takes it off the engine, too */
+	return may_run(turn, tsg) || !has_work(tsg) ? 0 : close_tsg(turn, tsg);
 }

@@ -128,6 +128,8 @@ bool turn_unserved_due(struct turn *turn, u64 now_ns);
 int turn_gates_put(struct turn *turn);
 int turn_gates_air(struct turn *turn, u64 now_ns);
 int turn_gates_open(struct turn *turn);
+/* It is closed, and what a channel of its says of work means nothing: it waits to be let on. */
+bool turn_gates_waits(const struct turn_tsg *tsg);
 /* Channels came or went. */
 void turn_gates_recount(struct turn *turn);
 /* A look found work of @tsg. */

@@ -144,6 +144,8 @@ class SimCard {
 
   // --- tenants ---
   SimTsg &createTsg(const TsgOptions &options = {});
+  // One more, enabled; it is in no list yet.
+  SimChannel &addChannel(SimTsg &tsg, unsigned ring_log2 = TsgOptions{}.ring_log2);
   // Take it off the engine, unbind its channels, free everything. No list may have it any more.
   void destroyTsg(SimTsg &tsg);
 
@@ -397,19 +399,22 @@ inline SimTsg &SimCard::createTsg(const TsgOptions &options) {
   tsg.scale = options.scale;
   tsg.pdb_ = allocate(4096, HW_TARGET_VIDMEM);
   spaces_[tsg.pdb() >> 12] = &tsg;
-  uint64_t va = SimTsg::kVaBase;
-  for (unsigned i = 0; i < options.channels; i++) {
-    tsg.channels_.push_back(createChannel(tsg, va, options.ring_log2));
-    va = (tsg.channels_.back()->endVa() + 4095) & ~4095ull;
-  }
-  tsg.space_.resize(va - SimTsg::kVaBase);
-  for (auto &channel : tsg.channels_) {
-    channel->ring_ = tsg.at(channel->va_, channel->endVa() - channel->va_);
-    write32(CHIP_PCCSR + 8u * channel->id_,
-            static_cast<uint32_t>(channel->inst_.bus_addr >> 12) | CHIP_INST_BIND);
-    channel->enable();
-  }
+  for (unsigned i = 0; i < options.channels; i++) addChannel(tsg, options.ring_log2);
   return tsg;
+}
+
+inline SimChannel &SimCard::addChannel(SimTsg &tsg, unsigned ring_log2) {
+  const uint64_t va = (SimTsg::kVaBase + tsg.space_.size() + 4095) & ~4095ull;
+  tsg.channels_.push_back(createChannel(tsg, va, ring_log2));
+  SimChannel &added = *tsg.channels_.back();
+  tsg.space_.resize(added.endVa() - SimTsg::kVaBase);
+  // The space may have moved.
+  for (auto &channel : tsg.channels_)
+    channel->ring_ = tsg.at(channel->va_, channel->endVa() - channel->va_);
+  write32(CHIP_PCCSR + 8u * added.id_,
+          static_cast<uint32_t>(added.inst_.bus_addr >> 12) | CHIP_INST_BIND);
+  added.enable();
+  return added;
 }
 
 inline void SimCard::destroyTsg(SimTsg &tsg) {

@@ -109,6 +109,11 @@ class Beside : public DriverEars {
     note(turn_tsg_release(turn_, &object.turn));
     for (const auto &channel : object.channels) EXPECT_FALSE(channel.closed) << channel.id;
   }
+  void stays(Object &object) override {
+    if (!object.known || stopped_) return;
+    note(turn_tsg_retain(turn_, &object.turn));
+    next_turn_ns_ = card_.nowNs();
+  }
   void destroyed(Object &object) override { forget(object); }
   void listChanged() override {
     if (stopped_) return;

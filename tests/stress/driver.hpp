@@ -39,6 +39,8 @@ class DriverEars {
   virtual void created(Object &) = 0;
   // It is about to be stopped or freed, and nothing has been done yet.
   virtual void freeing(Object &) = 0;
+  // It was not freed after all.
+  virtual void stays(Object &) = 0;
   virtual void destroyed(Object &) = 0;
   virtual void listChanged() = 0;
 };
@@ -62,6 +64,22 @@ class Driver {
     if (told == kHooked) ears_->created(object);
     changed(told);
     return object;
+  }
+
+  // A program makes one more channel in a TSG it has.
+  fakes::SimChannel &addChannel(Object &object, unsigned ring_log2 = 6) {
+    fakes::SimChannel &channel = card_.addChannel(*object.sim, ring_log2);
+    object.channels.push_back(channel.hwChannel());
+    object.turn.channels = object.channels.data();
+    object.turn.channel_count = static_cast<u16>(object.channels.size());
+    changed(kHooked);
+    return channel;
+  }
+
+  // A call that would stop or free channels, and is refused for some reason of its own.
+  void callInVain(Object &object) {
+    ears_->freeing(object);
+    ears_->stays(object);
   }
 
   // As RM does it: off its list, disabled, preempted, unbound. What it ran is booked before.

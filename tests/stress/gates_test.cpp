@@ -227,6 +227,110 @@ TEST(Gates, WhatTheDriverEnablesMeanwhileIsClosedAgain) {
   EXPECT_GT(part, 0.18);
 }
 
+// A program makes a channel while its TSG is held: that one is held as well.
+TEST(Gates, AChannelThatComesToAHeldTsgIsHeldToo) {
+  Beside beside(byGates());
+  const int a = beside.addTenant(scenario::fixedAt(200'000));
+  auto &object = beside.driver().create(a, Driver::kHooked, {.ring_log2 = 6});
+  object.sim->channel().saturate(fakes::Kernel{.duration_ns = kMilli}, 2);
+  start(beside, beside.addTenant(), kLong);
+  beside.start();
+  beside.runFor(kSecond);
+  const uint64_t from = beside.nowNs(), ran = beside.ranNs(a);
+  for (int i = 0; i < 60; i++) {
+    const auto held = [&] {
+      return !(beside.card().channelStatus(object.sim->channel(0)) & CHIP_CH_ENABLE);
+    };
+    while (!held()) beside.runFor(kMilli);
+    beside.driver().addChannel(object).saturate(fakes::Kernel{.duration_ns = kMilli}, 2);
+    beside.runFor(50 * kMilli);
+  }
+  const double part =
+      static_cast<double>(beside.ranNs(a) - ran) / static_cast<double>(beside.nowNs() - from);
+  EXPECT_LT(part, 0.203);
+  EXPECT_GT(part, 0.18);
+  EXPECT_EQ(beside.lastError(), 0);
+  beside.stop();
+  expectAllEnabled(beside);
+}
+
+// One that the driver had disabled when its TSG was closed, and enables meanwhile.
+TEST(Gates, AChannelThatTheDriverEnablesLateIsHeldToo) {
+  Beside beside(byGates());
+  const int a = beside.addTenant(scenario::fixedAt(200'000));
+  fakes::SimTsg &tsg = start(beside, a, {}, 2);
+  start(beside, beside.addTenant(), kLong);
+  beside.start();
+  beside.runFor(kSecond);
+  const uint64_t from = beside.nowNs(), ran = beside.ranNs(a);
+  const auto enabled = [&](size_t i) {
+    return (beside.card().channelStatus(tsg.channel(i)) & CHIP_CH_ENABLE) != 0;
+  };
+  for (int i = 0; i < 50; i++) {
+    while (!enabled(0)) beside.runFor(kMilli);
+    tsg.channel(1).disable();
+    while (enabled(0)) beside.runFor(kMilli);
+    tsg.channel(1).enable();
+    tsg.channel(1).ring();
+    beside.runFor(20 * kMilli);
+  }
+  EXPECT_LT(static_cast<double>(beside.ranNs(a) - ran) / static_cast<double>(beside.nowNs() - from),
+            0.206);
+}
+
+// A program that makes calls which its hooks bracket, one after the other, is held between them.
+TEST(Gates, CallsInVainGainNothing) {
+  Beside beside(byGates());
+  const int a = beside.addTenant(scenario::fixedAt(200'000));
+  auto &object = beside.driver().create(a, Driver::kHooked, {.ring_log2 = 6});
+  object.sim->channel().saturate(fakes::Kernel{.duration_ns = kMilli}, 2);
+  start(beside, beside.addTenant(), kLong);
+  beside.start();
+  beside.runFor(kSecond);
+  const uint64_t from = beside.nowNs(), ran = beside.ranNs(a);
+  const auto held = [&] {
+    return !(beside.card().channelStatus(object.sim->channel()) & CHIP_CH_ENABLE);
+  };
+  while (beside.nowNs() < from + 3 * kSecond) {
+    const bool was_held = held();
+    beside.driver().callInVain(object);
+    ASSERT_EQ(held(), was_held);
+    beside.runFor(kMilli);
+  }
+  EXPECT_LT(static_cast<double>(beside.ranNs(a) - ran) / (3.0 * kSecond), 0.203);
+}
+
+// Registers of one channel refuse: that is an error, and its owner's loss alone.
+TEST(Gates, WhoDoesNotOpenStandsInNobodysWay) {
+  Beside beside(byGates());
+  const int a = beside.addTenant(), b = beside.addTenant(),
+            c = beside.addTenant(scenario::fixedAt(200'000));
+  start(beside, a);
+  fakes::SimTsg &broken = start(beside, b);
+  start(beside, c);
+  beside.start();
+  beside.runFor(kSecond);
+  const auto held = [&] {
+    return !(beside.card().channelStatus(broken.channel()) & CHIP_CH_ENABLE);
+  };
+  while (!held()) beside.runFor(kMilli);
+  const uint32_t at = CHIP_PCCSR + 8u * broken.channel().id();
+  fakes::setTrouble(beside.card(), {.refused = {{at, 8, true}}});
+  bool told = false;
+  const uint64_t from = beside.nowNs();
+  const uint64_t ran_a = beside.ranNs(a), ran_c = beside.ranNs(c);
+  while (beside.nowNs() < from + 4 * kSecond) {
+    beside.runFor(kMilli);
+    told |= beside.lastError() == -EIO;
+  }
+  EXPECT_TRUE(told);
+  EXPECT_NEAR(static_cast<double>(beside.ranNs(c) - ran_c) / (4.0 * kSecond), 0.2, 0.01);
+  EXPECT_GT(static_cast<double>(beside.ranNs(a) - ran_a) / (4.0 * kSecond), 0.7);
+  fakes::setTrouble(beside.card());
+  beside.runFor(5 * kSecond);
+  EXPECT_NEAR(measure(beside, 3, 2 * kSecond).ofWall(1), 0.39, 0.03);
+}
+
 // Firmware that owns the registers: a limit that cannot be kept is told of.
 TEST(Gates, StoresThatAreDroppedAreAnError) {
   Beside beside(byGates());
