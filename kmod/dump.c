@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dump.c - what is told to user space: cards, tenants, TSGs, counters, and a PLAN_SET's reply.
+ * dump.c - what is told to user space: cards, tenants, TSGs, and a PLAN_SET's reply; counters are
+ * in stats.c.
  *
  * A dump goes through its objects by number and takes each lock for one message only; when
  * something came, went or was replaced meanwhile the messages say so (NLM_F_DUMP_INTR) and the
- * reader starts again. Counters are taken at once when their dump starts, so that they add up.
+ * reader starts again.
  */
-#include <linux/mm.h>
 #include <linux/pid_namespace.h>
-#include <linux/slab.h>
-#include <linux/timekeeping.h>
 #include <net/genetlink.h>
 #include "compat.h"
+#include "dump.h"
 #include "qgpu.h"
 
 /* Where a dump is. */
 struct dump_place {
 	u32 card;	      /* next one is this or the first after it */
 	unsigned long object; /* likewise, within the card */
-	struct stats *stats;  /* STATS_GET: what is left to tell */
 };
 
 static struct dump_place *place_of(struct netlink_callback *cb)
@@ -27,25 +25,17 @@ static struct dump_place *place_of(struct netlink_callback *cb)
 	return (struct dump_place *)cb->ctx;
 }
 
-static const struct nlattr *card_attr(struct netlink_callback *cb)
+struct qgpu_card *qgpu_dump_next_card(struct netlink_callback *cb, u32 from)
 {
-	return qgpu_dump_attrs(cb)[QGPU_A_CARD_INDEX];
-}
-
-/* The next card of the dump, with a reference. */
-static struct qgpu_card *next_card(struct netlink_callback *cb)
-{
-	struct dump_place *at = place_of(cb);
-	const struct nlattr *attr = card_attr(cb);
+	const struct nlattr *attr = qgpu_dump_attrs(cb)[QGPU_A_CARD_INDEX];
 
 	if (!attr)
-		return at->card == U32_MAX ? NULL : qgpu_card_get_from(at->card);
-	return at->card <= nla_get_u32(attr) ? qgpu_card_get(nla_get_u32(attr)) : NULL;
+		return from == U32_MAX ? NULL : qgpu_card_get_from(from);
+	return from <= nla_get_u32(attr) ? qgpu_card_get(nla_get_u32(attr)) : NULL;
 }
 
-/* One message: header and card number, then @fill. */
-static int put_message(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd, u32 card_index,
-		       int (*fill)(struct sk_buff *skb, void *object), void *object)
+int qgpu_dump_message(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd, u32 card_index,
+		      int (*fill)(struct sk_buff *skb, void *object), void *object)
 {
 	void *hdr;
 
@@ -72,7 +62,7 @@ static int dump_cards(struct sk_buff *skb, struct netlink_callback *cb, u32 seq,
 	int err = 0;
 
 	cb->seq = seq;
-	while (!err && (card = next_card(cb))) {
+	while (!err && (card = qgpu_dump_next_card(cb, at->card))) {
 		/* The list may have moved on since the last call. */
 		if (at->card != card->index)
 			at->object = 0;
@@ -141,7 +131,7 @@ static int put_card(struct sk_buff *skb, void *object)
 
 static int put_card_locked(struct sk_buff *skb, struct netlink_callback *cb, struct qgpu_card *card)
 {
-	return put_message(skb, cb, QGPU_CMD_CARD_GET, card->index, put_card, card);
+	return qgpu_dump_message(skb, cb, QGPU_CMD_CARD_GET, card->index, put_card, card);
 }
 
 int qgpu_card_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
@@ -255,7 +245,7 @@ static int put_tenants_locked(struct sk_buff *skb, struct netlink_callback *cb,
 
 	xa_for_each_start(&card->tenants, id, tenant, at->object) {
 		at->object = id;
-		err = put_message(skb, cb, QGPU_CMD_TENANT_GET, card->index, put_tenant, tenant);
+		err = qgpu_dump_message(skb, cb, QGPU_CMD_TENANT_GET, card->index, put_tenant, tenant);
 		if (err)
 			return err;
 	}
@@ -297,7 +287,7 @@ static int put_tsgs_locked(struct sk_buff *skb, struct netlink_callback *cb, str
 
 	xa_for_each_start(&card->tsgs, serial, tsg, at->object) {
 		at->object = serial;
-		err = put_message(skb, cb, QGPU_CMD_TSG_GET, card->index, put_tsg, tsg);
+		err = qgpu_dump_message(skb, cb, QGPU_CMD_TSG_GET, card->index, put_tsg, tsg);
 		if (err)
 			return err;
 	}
@@ -309,172 +299,6 @@ int qgpu_tsg_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	u32 seq = (u32)atomic_read(&qgpu_dump_seq) + (u32)atomic_read(&qgpu_tsg_dump_seq);
 
 	return dump_cards(skb, cb, seq, put_tsgs_locked);
-}
-
-/* ---- counters ---- */
-
-/* What is told of one card, taken under one hold of its lock. */
-struct stats {
-	struct stats *next;
-	u32 card_index, count, told;
-	u64 time_ns, since_ns, generation;
-	struct turn_counters card;
-	u64 nobody_run_ns;
-	struct stats_row {
-		u32 tenant_id;
-		struct core_counters counters;
-	} rows[];
-};
-
-static struct stats *take_stats(struct qgpu_card *card)
-{
-	struct qgpu_tenant *tenant;
-	struct stats *stats;
-	unsigned long id;
-
-	lockdep_assert_held(&card->lock);
-	/* Anybody may have many of them begun and never read. */
-	stats = kvzalloc(struct_size(stats, rows, card->tenant_count), GFP_KERNEL_ACCOUNT);
-	if (!stats)
-		return NULL;
-	stats->card_index = card->index;
-	stats->since_ns = card->since_ns;
-	stats->generation = card->generation;
-	/* As of the scheduler's last look: a look whose time somebody chooses would bias the bill.
-	 */
-	stats->time_ns = card->slot_taken ? turn_looked_ns(card->turn) : ktime_get_ns();
-	turn_counters(card->turn, &stats->card);
-	stats->nobody_run_ns = stats->card.nobody_ns + card->removed_run_ns;
-	xa_for_each(&card->tenants, id, tenant) {
-		struct stats_row *row = &stats->rows[stats->count++];
-
-		row->tenant_id = tenant->id;
-		turn_tenant_counters(card->turn, &tenant->core, &row->counters);
-	}
-	return stats;
-}
-
-static void free_stats(struct stats *stats)
-{
-	struct stats *next;
-
-	for (; stats; stats = next) {
-		next = stats->next;
-		kvfree(stats);
-	}
-}
-
-int qgpu_stats_get_start(struct netlink_callback *cb)
-{
-	struct dump_place *at = place_of(cb);
-	struct stats **tail = &at->stats;
-	struct qgpu_card *card;
-	bool failed = false;
-
-	cb->seq = atomic_read(&qgpu_dump_seq);
-	while (!failed && (card = next_card(cb))) {
-		at->card = card->index + 1;
-		mutex_lock(&card->lock);
-		if (card->running) {
-			*tail = take_stats(card);
-			failed = !*tail;
-			tail = failed ? tail : &(*tail)->next;
-		}
-		mutex_unlock(&card->lock);
-		qgpu_card_put(card);
-	}
-	if (!failed)
-		return 0;
-	free_stats(at->stats);
-	at->stats = NULL;
-	NL_SET_ERR_MSG(cb->extack, "out of memory");
-	return -ENOMEM;
-}
-
-static int put_counters(struct sk_buff *skb, const struct core_counters *counters)
-{
-	if (nla_put_u64_64bit(skb, QGPU_A_STATS_RUN_NS, counters->run_ns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_RUN_ERR_NS, counters->run_err_ns,
-			      QGPU_A_STATS_PAD) ||
-	    nla_put_u32(skb, QGPU_A_STATS_SOURCE, counters->source) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_WAIT_NS, counters->wait_ns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_WINDOWS, counters->windows, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_PREEMPTS, counters->preempts, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_OVERRUNS, counters->overruns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_THROTTLED_NS, counters->throttled_ns,
-			      QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_WAIT_MAX_NS, counters->wait_max_ns,
-			      QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_HANGS, counters->hangs, QGPU_A_STATS_PAD) ||
-	    nla_put(skb, QGPU_A_STATS_WAITS, sizeof(counters->waits), &counters->waits) ||
-	    nla_put(skb, QGPU_A_STATS_TAILS, sizeof(counters->tails), &counters->tails))
-		return -EMSGSIZE;
-	return 0;
-}
-
-static int put_card_counters(struct sk_buff *skb, const struct turn_counters *counters)
-{
-	if (nla_put_u64_64bit(skb, QGPU_A_STATS_SWITCH_NS, counters->switch_ns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_IDLE_NS, counters->idle_ns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_SUBMITS, counters->submits, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_PREEMPTS, counters->preempts, QGPU_A_STATS_PAD))
-		return -EMSGSIZE;
-	return 0;
-}
-
-/* Message number @told of a card: its totals, nobody's, then one a tenant. */
-static int put_stats(struct sk_buff *skb, void *object)
-{
-	const struct stats *stats = object;
-	struct nlattr *nest = nla_nest_start(skb, QGPU_A_STATS);
-	const struct stats_row *row;
-	int err;
-
-	if (!nest ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_TIME_NS, stats->time_ns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_SINCE_NS, stats->since_ns, QGPU_A_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, QGPU_A_STATS_GENERATION, stats->generation, QGPU_A_STATS_PAD))
-		return -EMSGSIZE;
-	if (stats->told == 0) {
-		err = put_card_counters(skb, &stats->card);
-	} else if (stats->told == 1) {
-		err = nla_put_u32(skb, QGPU_A_STATS_TENANT_ID, QGPU_TENANT_NOBODY) ||
-		      nla_put_u64_64bit(skb, QGPU_A_STATS_RUN_NS, stats->nobody_run_ns,
-					QGPU_A_STATS_PAD);
-	} else {
-		row = &stats->rows[stats->told - 2];
-		err = nla_put_u32(skb, QGPU_A_STATS_TENANT_ID, row->tenant_id) ||
-		      put_counters(skb, &row->counters);
-	}
-	if (err)
-		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	return 0;
-}
-
-int qgpu_stats_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	struct dump_place *at = place_of(cb);
-	struct stats *stats;
-	int err;
-
-	while ((stats = at->stats)) {
-		for (; stats->told < stats->count + 2; stats->told++) {
-			err = put_message(skb, cb, QGPU_CMD_STATS_GET, stats->card_index, put_stats,
-					  stats);
-			if (err)
-				return skb->len ?: err;
-		}
-		at->stats = stats->next;
-		kvfree(stats);
-	}
-	return skb->len;
-}
-
-int qgpu_stats_get_done(struct netlink_callback *cb)
-{
-	free_stats(place_of(cb)->stats);
-	return 0;
 }
 
 /* ---- the reply to PLAN_SET ---- */

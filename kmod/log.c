@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * log.c - the scheduler's log: a ring per card of who was on the engine, and tracepoints of the
- * same. Filled under card->lock by the turn (core/visit.c); read by LOG_GET, newest at the end.
- * What is overwritten is lost, which the serials show.
+ * same; how often each tenant was is counted, also without a ring. Filled under card->lock by the
+ * turn (core/visit.c); read by LOG_GET, newest at the end. What is overwritten is lost, which the
+ * serials show.
  */
 #include <linux/capability.h>
 #include <linux/mm.h>
@@ -38,15 +39,11 @@ static u32 id_of(const struct core_tenant *tenant)
 	return tenant ? container_of(tenant, struct qgpu_tenant, core)->id : QGPU_TENANT_NOBODY;
 }
 
-static void on_visit(void *listener, const struct core_visit *visit)
+static void remember(struct qgpu_log *log, const struct core_visit *visit, u32 tenant_id,
+		     u32 due_id)
 {
-	struct qgpu_card *card = listener;
-	struct qgpu_log *log = card->log;
-	u32 tenant_id = id_of(visit->tenant), due_id = id_of(visit->due);
 	u32 at;
 
-	lockdep_assert_held(&card->lock);
-	trace_qgpu_visit(card->index, visit, tenant_id, due_id);
 	/* No division: it is not there for u64 on every machine. */
 	div_u64_rem(log->next, log->size, &at);
 	log->records[at] = (struct qgpu_log_record){
@@ -61,6 +58,19 @@ static void on_visit(void *listener, const struct core_visit *visit)
 	log->next++;
 }
 
+static void on_visit(void *listener, const struct core_visit *visit)
+{
+	struct qgpu_card *card = listener;
+	u32 tenant_id = id_of(visit->tenant), due_id = id_of(visit->due);
+
+	lockdep_assert_held(&card->lock);
+	if (visit->tenant)
+		container_of(visit->tenant, struct qgpu_tenant, core)->visits++;
+	trace_qgpu_visit(card->index, visit, tenant_id, due_id);
+	if (card->log)
+		remember(card->log, visit, tenant_id, due_id);
+}
+
 int qgpu_log_init(struct qgpu_card *card)
 {
 	u32 size = min(log_records, RECORDS_MAX);
@@ -68,12 +78,12 @@ int qgpu_log_init(struct qgpu_card *card)
 	BUILD_BUG_ON((int)CORE_SEEN_TSG != (int)QGPU_SEEN_TENANT);
 	BUILD_BUG_ON((int)CORE_END_TAIL != (int)QGPU_END_TAIL);
 	BUILD_BUG_ON((int)CORE_WINDOW_QUIET != (int)QGPU_WINDOW_QUIET);
-	if (!size)
-		return 0;
-	card->log = kvzalloc(struct_size(card->log, records, size), GFP_KERNEL);
-	if (!card->log)
-		return -ENOMEM;
-	card->log->size = size;
+	if (size) {
+		card->log = kvzalloc(struct_size(card->log, records, size), GFP_KERNEL);
+		if (!card->log)
+			return -ENOMEM;
+		card->log->size = size;
+	}
 	turn_listen(card->turn, on_visit, card);
 	return 0;
 }

@@ -5,7 +5,8 @@
  *   main.c       module load and unload
  *   netlink.c    family, policies, requests in ──► card_plan.c  one atomic change of a plan
  *   dump.c       messages out                      bind.c       what is bound by hand
- *   log.c        who was on the engine: a ring and tracepoints
+ *   stats.c      counters out
+ *   log.c        who was on the engine: a ring, a counter and tracepoints
  *   event.c      events: queued under the lock, sent outside it
  *   card.c       a card's life: bus device, registers, slot, list of cards, state
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
@@ -71,6 +72,7 @@ struct qgpu_sim_device;
  * @cgroup_count, @cgroups: ids of the cgroups that are its own [lock]
  * @tsg_count: TSGs it has now, on any runlist [lock]
  * @former_tsg_count: before the change in progress [lock]
+ * @visits: times it had the engine, that are over [lock]
  * @doomed: being removed by the change in progress: nothing resolves to it [lock]
  */
 struct qgpu_tenant {
@@ -80,6 +82,7 @@ struct qgpu_tenant {
 	u32 cgroup_count;
 	u64 *cgroups;
 	u32 tsg_count, former_tsg_count;
+	u64 visits;
 	bool doomed;
 };
 
@@ -342,7 +345,7 @@ int qgpu_log_init(struct qgpu_card *card);
 /* When the turn is over; accepts a card without one. */
 void qgpu_log_fini(struct qgpu_card *card);
 
-/* ---- netlink.c, dump.c, log.c ---- */
+/* ---- netlink.c, dump.c, stats.c, log.c ---- */
 
 struct genl_family;
 struct genl_info;

@@ -333,6 +333,10 @@ enum qgpu_attr_stats {
 					 * has, the last one all longer ones */
 	QGPU_A_STATS_TAILS,		/* binary, likewise: how long work that could not be cut kept the
 					 * engine when it was to leave */
+	QGPU_A_STATS_VISITS,		/* u64 times it had the engine, that are over, as the looks saw
+					 * them: what is shorter than their distance may be missed */
+	QGPU_A_STATS_REMOVED_NS,	/* u64 card only: what removed tenants ran, which is in nobody's
+					 * RUN_NS too */
 
 	__QGPU_A_STATS_MAX,
 	QGPU_A_STATS_MAX = __QGPU_A_STATS_MAX - 1
