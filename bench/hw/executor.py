@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x65786571, 3
+MAGIC, VERSION = 0x65786571, 4
 HELLO, HELLO_REPLY, PLAN, PLAN_REPLY, ADD, GONE, PROCESS_REPLY, STATS, STATS_REPLY, EVENT = range(1, 11)
 POLICIES = {"best-effort": 0, "equal-share": 1, "fixed-share": 2, "burst-share": 3}
 CLASSES = {"normal": 0, "online": 1, "offline": 2}
@@ -21,16 +21,16 @@ STATUS = struct.Struct("<iI176s")
 PLAN_HEAD = struct.Struct("<QQIIII")
 PLAN_TENANT = struct.Struct("<IIIIIIQQ")
 HELLO_BODY = struct.Struct("<48s64s32s32sQQQQQIIII")
-STATS_BODY = struct.Struct("<QQQQQQQQQQQIIIIQQQQQ")
-TENANT = struct.Struct("<IIQQIIII12QII")
+STATS_BODY = struct.Struct("<QQQQQQQQQQQQIIIIQQQQQ")
+TENANT = struct.Struct("<IIQQIIII12QII17Q")
 OBJECT = struct.Struct("<iIIIIIQQQ")
 EVENT_BODY = struct.Struct("<IIiIIIQQ176s")
 TENANT_NAMES = ("id share_ppm slice_ns window_ns awake tsgs processes source run_ns run_err_ns wait_ns "
                 "throttled_ns windows preempts overruns visits gates foreign_changes "
                 "wait_max_ns hangs place copy_tsgs").split()
 OBJECT_NAMES = "pid tenant_id tsg_id runlist channels gated slice_ns found_ns uncontrolled_ns".split()
-HEAD_NAMES = ("time_ns since_ns generation cycle_ns switch_ns idle_ns nobody_ns controls refused "
-              "lost_records cpu_ns source card_state").split()
+HEAD_NAMES = ("time_ns since_ns generation cycle_ns switch_ns idle_ns nobody_ns removed_ns controls refused "
+              "lost_records cpu_ns source card_state tenant_count object_count").split()
 
 
 def text(raw):
@@ -128,11 +128,11 @@ class Executor:
         out = dict(zip(HEAD_NAMES, values))
         at += STATS_BODY.size
         out["tenants"], out["objects"] = {}, []
-        for _ in range(values[13]):
+        for _ in range(out["tenant_count"]):
             t = dict(zip(TENANT_NAMES, TENANT.unpack_from(reply, at)))
             out["tenants"][t["id"]] = t
             at += TENANT.size
-        for _ in range(values[14]):
+        for _ in range(out["object_count"]):
             out["objects"].append(dict(zip(OBJECT_NAMES, OBJECT.unpack_from(reply, at))))
             at += OBJECT.size
         return out

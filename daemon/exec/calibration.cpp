@@ -74,11 +74,9 @@ Result<void> Calibration::begin(const MeasureRequest &request, const std::vector
 
 void Calibration::end() {
   setGate(false);
-  for (Own &own : owns_) {
-    if (!own.found_us) continue;
-    for (const Tsg &tsg : own.process->tsgs())
-      if (tsg.compute()) (void)controls_.setTimeslice(own.process->foreign(), tsg, own.found_us);
-  }
+  for (const Own &own : owns_)
+    for (const Found &found : own.found)
+      (void)controls_.setTimeslice(own.process->foreign(), found.tsg, found.us);
   owns_.clear();
   gaps_ns_.clear();
   spans_.reset();
@@ -92,6 +90,11 @@ bool Calibration::has(pid_t pid) const {
                      [&](const Own &own) { return own.process->pid() == pid; });
 }
 
+bool Calibration::Own::has(const Tsg &tsg) const {
+  return std::any_of(found.begin(), found.end(),
+                     [&](const Found &one) { return one.tsg.handle == tsg.handle; });
+}
+
 Calibration::Own *Calibration::byPid(uint32_t pid) {
   for (Own &own : owns_)
     if (static_cast<uint32_t>(own.process->pid()) == pid) return &own;
@@ -101,6 +104,14 @@ Calibration::Own *Calibration::byPid(uint32_t pid) {
 void Calibration::fail(const Error &error) {
   end();
   result_ = error;
+}
+
+void Calibration::giveUp(const Error &error) {
+  const bool is_owed = (runs() && phase_ != Phase::kDone) || spans_;
+  if (is_owed)
+    fail(error);
+  else
+    end();
 }
 
 std::optional<Result<Measured>> Calibration::result() { return std::exchange(result_, {}); }
@@ -160,21 +171,23 @@ void Calibration::look() {
   if (request_.on_ns) gate_ns_ = card_ns_() + request_.on_ns;
 }
 
+// Of those that have none yet: a context may be found later than the first.
 Result<void> Calibration::setSlices() {
   for (Own &own : owns_)
     for (const Tsg &tsg : own.process->tsgs()) {
-      if (!tsg.compute()) continue;
+      if (!tsg.compute() || own.has(tsg)) continue;
       const auto us = controls_.timesliceUs(own.process->foreign(), tsg);
       if (!us) return us.error();
       const auto done = controls_.setTimeslice(own.process->foreign(), tsg, request_.slice_us);
       if (!done) return done.error();
-      own.found_us = *us;
+      own.found.push_back({tsg, *us});
       own.visits = 0;
     }
   return {};
 }
 
 void Calibration::settle(uint64_t traced_ns) {
+  if (const auto done = setSlices(); !done) return fail(done.error());
   if (std::any_of(owns_.begin(), owns_.end(),
                   [](const Own &own) { return own.visits < kSettledVisits; }))
     return;
@@ -241,7 +254,7 @@ bool Calibration::anyEnded() {
     process.step(now_ns_());
     if (process.state() != Process::State::kEnded && !own_.io().ended(process.pidfd())) continue;
     (void)process.stillThere();
-    own.found_us = 0;
+    own.found.clear();
     any = true;
   }
   return any;

@@ -39,6 +39,8 @@ class Calibration {
   // Takes the pidfds, also when it refuses. EBUSY: one is under way.
   Result<void> begin(const MeasureRequest &request, const std::vector<int> &pidfds);
   void end();
+  // The same, and whoever waits for a result is told why there is none.
+  void giveUp(const Error &error);
   bool runs() const { return phase_ != Phase::kNone; }
   bool has(pid_t pid) const;
 
@@ -60,11 +62,17 @@ class Calibration {
   struct Visit {
     uint64_t from_ns, to_ns;
   };
+  struct Found {
+    Tsg tsg;
+    uint64_t us;  // its slice
+  };
   struct Own {
     std::unique_ptr<Process> process;
-    uint64_t found_us = 0;  // 0: its slice is as it was, or it has ended
+    std::vector<Found> found;  // whose slice was set; empty: none, or it has ended
     uint64_t visits = 0;
     std::vector<Visit> past;
+
+    bool has(const Tsg &tsg) const;
   };
 
   void look();

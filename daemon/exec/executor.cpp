@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-// What is asked of the executor: plan, processes, counters. What it does by itself is in
-// executor_turn.cpp and executor_probe.cpp; without the trace, executor_clock.cpp.
+// What is asked of the executor: plan, processes, measurements; counters and the log are in
+// executor_view.cpp. What it does by itself is in executor_turn.cpp and executor_probe.cpp; without
+// the trace, executor_clock.cpp.
 #include "executor.hpp"
 
 #include <linux/qgpu.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,8 +27,6 @@ constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000;
 // What the core takes for the distance of looks. The trace has every edge, so nothing is sampled:
 // the core may believe what it is told of visits as short as this.
 constexpr uint64_t kLookNs = 1'000'000, kIdleLookNs = 50'000'000;
-// Edges are known to this.
-constexpr uint64_t kEdgeErrorNs = 5'000;
 
 uint64_t roundSlice(uint64_t ns) {
   const CardParams params;
@@ -120,7 +118,8 @@ Result<void> Executor::init() {
   calibration_ = std::make_unique<Calibration>(
       *own_, *controls_, [this] { return cardNs(); }, options_.now_ns);
   store_ = std::make_unique<Store>(storePath(options_.run_dir, options_.uuid));
-  since_ns_ = options_.now_ns();
+  beginCounting();
+  if (trace_) listen();
   if (!trace) goByClock(trace.error().sentence);
   client_ticks_ = ticksNow();
   adopt();
@@ -224,6 +223,7 @@ Result<void> Executor::setPlan(const Plan &plan, uint32_t &guilty) {
   if (const auto done = roster_->check(plan, guilty); !done) return done;
   if (plan.head.flags & kPlanDryRun) return {};
   core_.params.period_min_ns = periodFor(plan);
+  noteRemoved(plan);
   roster_->apply(plan);
   if (!trace_) sayByClock();
   for (auto &[id, managed] : processes_)
@@ -299,77 +299,6 @@ std::vector<Event> Executor::takeEvents() {
   return out;
 }
 
-namespace {
-
-uint64_t cpuNs() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
-         static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
-}
-
-ObjectStats statsOf(const ManagedTsg &tsg, const CardParams &params) {
-  ObjectStats out{};
-  out.pid = tsg.process.pid;
-  out.tenant_id = tsg.tenant ? tsg.tenant->asked.id : kNoTenant;
-  out.tsg_id = tsg.tsg.id;
-  out.runlist = tsg.tsg.runlist();
-  out.channels = static_cast<uint32_t>(tsg.tsg.channels.size());
-  out.gated = tsg.gated;
-  out.slice_ns = tsg.sliceUs() * params.slice_unit_ns;
-  out.found_ns = tsg.found_us * params.slice_unit_ns;
-  out.uncontrolled_ns = tsg.uncontrolled_ns;
-  return out;
-}
-
-// What is not of its processes and TSGs.
-TenantStats statsOf(const core &core, ManagedTenant &tenant) {
-  TenantStats out{};
-  core_counters counters{};
-  core_view view{};
-  core_tenant_counters(&core, &tenant.core, &counters);
-  core_tenant_view(&tenant.core, &view);
-  out.id = tenant.asked.id;
-  out.share_ppm = view.share_ppm;
-  out.window_ns = view.window_ns;
-  out.awake = view.awake;
-  out.run_ns = counters.run_ns;
-  out.wait_ns = counters.wait_ns;
-  out.throttled_ns = counters.throttled_ns;
-  out.windows = counters.windows;
-  out.preempts = counters.preempts;
-  out.overruns = counters.overruns;
-  out.wait_max_ns = counters.wait_max_ns;
-  out.hangs = counters.hangs;
-  out.place = tenant.core.place;
-  out.visits = tenant.past_visits;
-  out.gates = tenant.gates;
-  out.foreign_changes = tenant.foreign_changes;
-  return out;
-}
-
-}  // namespace
-
-StatsReply Executor::cardStats() const {
-  StatsReply out{};
-  out.status = shortfall();
-  out.time_ns = options_.now_ns();
-  out.since_ns = since_ns_;
-  out.generation = roster_->plan().generation;
-  out.cycle_ns = core_.cycle_ns;
-  out.switch_ns = core_.totals.switch_ns;
-  out.idle_ns = core_.totals.idle_ns;
-  out.nobody_ns = core_.totals.nobody_ns;
-  out.controls = controls_->counts().issued;
-  out.refused = controls_->counts().refused;
-  out.lost_records = trace_ ? trace_->lost() : 0;
-  out.cpu_ns = cpuNs();
-  out.source = source();
-  out.card_state = out.status.sentence[0] ? QGPU_CARD_DEGRADED : QGPU_CARD_OK;
-  out.constants = options_.params.constants();
-  return out;
-}
-
 Result<void> Executor::mayMeasure(const MeasureRequest &request) const {
   if (!trace_)
     return Error{EOPNOTSUPP, "a card is measured by the driver's trace, which cannot be had", {}};
@@ -397,38 +326,6 @@ Result<void> Executor::setConstants(const CardConstants &constants) {
       replaceFile(constantsPath(options_.state_dir, options_.uuid), formatConstants(constants));
   if (done) useConstants(constants);
   return done;
-}
-
-Stats Executor::stats() {
-  Stats out{cardStats(), {}, {}};
-  std::map<uint32_t, TenantStats> tenants;
-  for (const auto &[id, tenant] : roster_->tenants()) tenants[id] = statsOf(core_, *tenant);
-  for (const auto &[id, managed] : processes_)
-    if (const auto it = tenants.find(managed.tenant_id); it != tenants.end()) {
-      it->second.processes++;
-      for (const Tsg &tsg : managed.process->tsgs()) it->second.copy_tsgs += !tsg.compute();
-    }
-  for (const auto &tsg : roster_->tsgs()) {
-    if (out.objects.size() < kMaxObjects) out.objects.push_back(statsOf(*tsg, options_.params));
-    if (!tsg->tenant) continue;
-    TenantStats &t = tenants[tsg->tenant->asked.id];
-    t.tsgs++;
-    if (tsg->written_us && tsg->core.awake)
-      t.slice_ns = tsg->written_us * options_.params.slice_unit_ns;
-    const auto *visitor = account_->visitor(static_cast<uint32_t>(tsg->process.pid));
-    if (visitor && visitor->tsg == &tsg->core) t.visits += visitor->visits;
-  }
-  for (auto &[id, t] : tenants) {
-    const ManagedTenant &tenant = *roster_->tenant(id);
-    t.source = out.head.source;
-    t.run_err_ns = trace_ ? kEdgeErrorNs * t.visits + t.run_ns / 400 : tenant.inferred_err_ns;
-    if (utilisation_) {
-      t.run_ns = tenant.nvml_run_ns;
-      t.run_err_ns = tenant.nvml_err_ns;
-    }
-    out.tenants.push_back(t);
-  }
-  return out;
 }
 
 void Executor::stop() {

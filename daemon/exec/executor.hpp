@@ -29,6 +29,7 @@
 #include "store.hpp"
 #include "trace.hpp"
 #include "utilisation.hpp"
+#include "visit_log.hpp"
 
 namespace qgpu::exec {
 
@@ -60,6 +61,8 @@ class Executor {
   Result<void> addProcess(pid_t pid, int pidfd, uint32_t tenant_id);
   Result<void> dropProcess(pid_t pid);
   Stats stats();
+  // Who was on the engine; with an error when that is not known.
+  Log log(uint64_t from_serial) const;
 
   // Of qgpuctl calibrate. Takes the pidfds, also when it refuses.
   Result<void> beginMeasuring(const MeasureRequest &request, const std::vector<int> &pidfds);
@@ -76,8 +79,8 @@ class Executor {
 
   // Does what is due. Returns for how long nothing will be.
   uint64_t turn();
-  // Everything as it was found; the run folder's files are gone, or stay for --release when somebody
-  // could not be let run. Only destruction may follow.
+  // Everything as it was found; the run folder's files are gone, or stay for --release when
+  // somebody could not be let run. Only destruction may follow.
   void stop();
 
  private:
@@ -102,7 +105,13 @@ class Executor {
   void save();
   uint64_t cardNs();
   Status shortfall() const;
+  void beginCounting();
+  void noteRemoved(const Plan &plan);
+  uint64_t visitsOf(const ManagedTenant &tenant) const;
+  uint64_t runNs(ManagedTenant &tenant) const;
   StatsReply cardStats() const;
+  void listen();
+  void noteVisit(const core_visit &visit);
   void reportStatus();
 
   void turnProcesses(uint64_t now_ns);
@@ -172,6 +181,10 @@ class Executor {
   std::deque<Event> events_;
   std::vector<Switch> records_;
   uint64_t since_ns_ = 0;
+  core_totals totals_before_{};  // counting began
+  uint64_t removed_ns_ = 0;      // what tenants ran that the plan no longer has
+  VisitLog log_;
+  uint64_t logged_ns_ = 0;     // where its last time ends; 0: it is empty
   uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
   uint64_t card_ahead_ns_ = 0, card_asked_ns_ = 0;  // of the own clock, modulo 2^64; when it was
   uint64_t traced_ns_ = 0;  // up to when all records of the trace were taken

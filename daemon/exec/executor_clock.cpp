@@ -41,9 +41,10 @@ void Executor::sayByClock() {
 // is said.
 void Executor::goByClock(const std::string &why) {
   trace_.reset();
-  calibration_->end();
+  core_.on_visit = nullptr;
+  calibration_->giveUp({EOPNOTSUPP, "the driver's trace was lost meanwhile: " + why, {}});
   openUtilisation();
-  since_ns_ = options_.now_ns();  // other counters from here on
+  beginCounting();
   roster_->goByClock();
   no_trace_ = why;
   sayByClock();
@@ -100,7 +101,7 @@ void Executor::turnUtilisation() {
   const auto parts = utilisation_->read();
   if (!parts) {
     utilisation_.reset();
-    since_ns_ = now_ns;
+    beginCounting();
     no_trace_ += "; " + parts.error().sentence;
     if (roster_->plan().generation) sayByClock();  // else nothing is enforced, which is said
     return;

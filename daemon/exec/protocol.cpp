@@ -51,6 +51,10 @@ Size sizeOf(Type type) {
       return {sizeof(ConstantsRequest), false};
     case Type::kConstantsReply:
       return {sizeof(ConstantsReply), false};
+    case Type::kLogRequest:
+      return {sizeof(LogRequest), false};
+    case Type::kLogReply:
+      return {sizeof(LogReply), true};
   }
   return {0, false};
 }
@@ -156,6 +160,18 @@ std::vector<std::byte> encode(Stats stats) {
   return packet;
 }
 
+std::vector<std::byte> encode(Log log) {
+  std::vector<std::byte> packet;
+  log.head.entry_count = static_cast<uint32_t>(log.entries.size());
+  const size_t bytes = sizeof(log.head) + log.entries.size() * sizeof(LogEntry);
+  log.head.header =
+      makeHeader(Type::kLogReply, static_cast<uint32_t>(bytes), log.head.header.serial);
+  packet.reserve(bytes);
+  append(packet, log.head);
+  for (const LogEntry &entry : log.entries) append(packet, entry);
+  return packet;
+}
+
 Result<Header> decodeHeader(std::span<const std::byte> packet) {
   Header header;
   if (packet.size() < sizeof(header)) return broken("a packet shorter than a header");
@@ -232,6 +248,19 @@ Result<Stats> decodeStats(std::span<const std::byte> packet) {
   return Stats{
       *head, take<TenantStats>(packet, sizeof(StatsReply), tenants),
       take<ObjectStats>(packet, sizeof(StatsReply) + tenants * sizeof(TenantStats), objects)};
+}
+
+Result<LogRequest> decodeLogRequest(std::span<const std::byte> packet) {
+  return decodeFixed<LogRequest>(packet, Type::kLogRequest);
+}
+
+Result<Log> decodeLog(std::span<const std::byte> packet) {
+  const auto head = decodeReply<LogReply>(packet, Type::kLogReply);
+  if (!head) return head.error();
+  if (head->entry_count > kMaxLogEntries ||
+      packet.size() != sizeof(LogReply) + head->entry_count * sizeof(LogEntry))
+    return broken("a log whose number of entries does not fit its size");
+  return Log{*head, take<LogEntry>(packet, sizeof(LogReply), head->entry_count)};
 }
 
 Result<Event> decodeEvent(std::span<const std::byte> packet) {

@@ -11,6 +11,8 @@
 //                         <------------------   Reply
 //     StatsRequest        ------------------>
 //                         <------------------   StatsReply: cumulative counters, one timestamp
+//     LogRequest          ------------------>
+//                         <------------------   LogReply: who was on the engine lately
 //                         <------------------   Event, at any time, serial 0
 //
 // Every request has one reply with its serial, in order. A request that cannot be understood (bad
@@ -27,6 +29,8 @@
 // Numbers of policy, class, source, place and card state are those of <linux/qgpu.h>.
 #pragma once
 
+#include <linux/qgpu.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,9 +44,10 @@ namespace qgpu::exec {
 
 constexpr uint32_t kMagic = 0x65786571;  // "qexe"
 // Of the layouts in this file; both sides refuse any other.
-constexpr uint16_t kVersion = 3;
+constexpr uint16_t kVersion = 4;
 constexpr uint32_t kMaxTenants = 256;
 constexpr uint32_t kMaxObjects = 1024;
+constexpr uint32_t kMaxLogEntries = 4096;  // of one reply
 constexpr size_t kMaxPacket = 160 * 1024;  // SO_SNDBUF of both ends is set for it
 constexpr uint32_t kNoTenant = UINT32_MAX;
 // Beyond enum qgpu_source: NVML's samples of who is busy.
@@ -64,6 +69,8 @@ enum class Type : uint16_t {
   kSpansRequest,
   kConstantsRequest,
   kConstantsReply,
+  kLogRequest,
+  kLogReply,
 };
 
 struct Header {
@@ -183,6 +190,9 @@ struct TenantStats {
   // On copy engines, which the trace does not have: they are charged to nobody, their slices are
   // left as they are.
   uint32_t copy_tsgs;
+  // Single waits, from having work to running, as QGPU_A_STATS_WAITS; all 0 without the trace.
+  uint64_t wait_bins[QGPU_HIST_BINS];
+  uint64_t wait_sum_ns;
 };
 
 // One TSG under control.
@@ -206,6 +216,7 @@ struct StatsReply {
   uint64_t generation;
   uint64_t cycle_ns;  // of the rotation in force; 0 = none
   uint64_t switch_ns, idle_ns, nobody_ns;
+  uint64_t removed_ns;    // what tenants ran that the plan no longer has
   uint64_t controls;      // RM controls issued
   uint64_t refused;       // of them refused
   uint64_t lost_records;  // of the trace
@@ -214,6 +225,33 @@ struct StatsReply {
   uint32_t card_state;
   uint32_t tenant_count, object_count;
   CardConstants constants;  // in use
+};
+
+// From this serial on; what is older than the oldest there is is skipped.
+struct LogRequest {
+  Header header;
+  uint64_t from_serial;
+};
+
+// A time on the engine, by the trace. Its serial is one more than that of the one before.
+struct LogEntry {
+  uint64_t from_ns, to_ns;
+  uint32_t tenant_id;  // with QGPU_SEEN_TENANT; kNoTenant: it is gone
+  uint32_t due_id;     // whose window it was; kNoTenant: whoever is next
+  uint8_t seen;        // enum qgpu_seen
+  uint8_t end;         // enum qgpu_end, with QGPU_SEEN_TENANT
+  uint8_t window;      // enum qgpu_window
+  uint8_t reserved[5];
+};
+
+// `entry_count` LogEntries follow, kMaxLogEntries at most: whoever wants the rest asks again.
+struct LogReply {
+  Header header;
+  Status status;          // EOPNOTSUPP: without the trace there is none
+  uint64_t first_serial;  // of the first entry
+  uint64_t next_serial;   // of the next there will be
+  uint32_t entry_count;
+  uint32_t reserved;  // 0
 };
 
 enum class EventKind : uint32_t {
@@ -295,8 +333,10 @@ static_assert(sizeof(CardConstants) == 40 && sizeof(ConstantsReply) == 200);
 static_assert(sizeof(Header) == 16 && sizeof(Status) == 184 && sizeof(HelloRequest) == 16);
 static_assert(sizeof(HelloReply) == 432 && sizeof(PlanTenant) == 40 && sizeof(PlanRequest) == 48);
 static_assert(sizeof(PlanReply) == 208 && sizeof(ProcessRequest) == 24);
-static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 144);
-static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 344 && sizeof(Event) == 232);
+static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 280);
+static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 352 && sizeof(Event) == 232);
+static_assert(sizeof(LogRequest) == 24 && sizeof(LogEntry) == 32 && sizeof(LogReply) == 224);
+static_assert(sizeof(LogReply) + kMaxLogEntries * sizeof(LogEntry) <= kMaxPacket);
 static_assert(sizeof(StatsReply) + kMaxTenants * sizeof(TenantStats) +
                   kMaxObjects * sizeof(ObjectStats) <=
               kMaxPacket);
@@ -312,6 +352,12 @@ struct Stats {
   std::vector<ObjectStats> objects;
 };
 
+// Of LogReply; the serial of entries[0] is head.first_serial.
+struct Log {
+  LogReply head;
+  std::vector<LogEntry> entries;
+};
+
 // "/run/qgpu/exec-GPU-....sock", "/run/qgpu/calibrate-GPU-....sock"
 std::string socketPath(const std::string &run_dir, const std::string &uuid);
 std::string calibrateSocketPath(const std::string &run_dir, const std::string &uuid);
@@ -323,9 +369,10 @@ void setText(std::span<char> out, std::string_view text);
 // Without an error: an empty sentence.
 Status makeStatus(const Error *error, uint32_t tenant_id = kNoTenant);
 
-// Packets of the two variable messages; counts and sizes are set from the vectors.
+// Packets of the variable messages; counts and sizes are set from the vectors.
 std::vector<std::byte> encode(Plan plan);
 std::vector<std::byte> encode(Stats stats);
+std::vector<std::byte> encode(Log log);
 
 // The header of a packet, checked: magic, version, type, and that `bytes` is the packet's size and
 // one that its type can have. EPROTO with a sentence.
@@ -341,6 +388,8 @@ Result<ProcessRequest> decodeProcess(std::span<const std::byte> packet);
 Result<ProcessReply> decodeProcessReply(std::span<const std::byte> packet);
 Result<StatsRequest> decodeStatsRequest(std::span<const std::byte> packet);
 Result<Stats> decodeStats(std::span<const std::byte> packet);
+Result<LogRequest> decodeLogRequest(std::span<const std::byte> packet);
+Result<Log> decodeLog(std::span<const std::byte> packet);
 Result<Event> decodeEvent(std::span<const std::byte> packet);
 Result<MeasureRequest> decodeMeasureRequest(std::span<const std::byte> packet);
 Result<MeasureReply> decodeMeasureReply(std::span<const std::byte> packet);

@@ -21,12 +21,16 @@ core_settings settingsOf(const PlanTenant &asked, bool by_clock) {
   return out;
 }
 
-// What cannot be enforced without knowing who has work.
-Result<void> checkByClock(const PlanTenant &tenant) {
+// What the core knows and an executor does not do: nothing tells it that work keeps the engine
+// which is to leave. And what cannot be enforced without knowing who has work.
+Result<void> checkOne(const PlanTenant &tenant, bool by_clock) {
+  if (tenant.hang_ns)
+    return Error{EOPNOTSUPP, "method rm does not notice work that runs for too long",
+                 "hang_timeout"};
   const std::string why = " needs the driver's context-switch trace, which cannot be had";
-  if (tenant.work_class != CORE_NORMAL)
+  if (by_clock && tenant.work_class != CORE_NORMAL)
     return Error{EOPNOTSUPP, "a class other than normal" + why, "class"};
-  if (tenant.hang_ns) return Error{EOPNOTSUPP, "a hang timeout" + why, "hang_timeout"};
+  if (by_clock && tenant.wake_ns) return Error{EOPNOTSUPP, "a promised wait" + why, "wake_within"};
   return {};
 }
 
@@ -91,7 +95,7 @@ Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
       guilty = tenant.id;
       return Error{EINVAL, "a tenant is in the plan twice", "id"};
     }
-    if (const auto may = by_clock_ ? checkByClock(tenant) : Result<void>(); !may) {
+    if (const auto may = checkOne(tenant, by_clock_); !may) {
       guilty = tenant.id;
       return may;
     }

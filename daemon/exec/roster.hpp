@@ -26,6 +26,9 @@ struct ManagedTenant {
   core_tenant core{};
   uint64_t gates = 0, foreign_changes = 0;
   uint64_t past_visits = 0;  // of TSGs that are gone
+  // What was counted before counting began anew.
+  core_counters counted_before{};
+  uint64_t visits_before = 0;
   // Askings whether one of its TSGs that ended early has work, whatever becomes of the TSGs: when
   // the last was; how many since what is thought of one changed, and when that began anew.
   uint64_t asked_ns = 0;

@@ -83,6 +83,14 @@ void Server::answer(std::span<const std::byte> packet, std::vector<int> &fds) {
       const auto reply = encode(std::move(stats));
       return send(reply.data(), reply.size());
     }
+    case Type::kLogRequest: {
+      const auto request = decodeLogRequest(packet);
+      if (!request) return drop();
+      Log log = executor_.log(request->from_serial);
+      log.head.header.serial = header->serial;
+      const auto reply = encode(std::move(log));
+      return send(reply.data(), reply.size());
+    }
     case Type::kHelloReply:
     case Type::kPlanReply:
     case Type::kProcessReply:
@@ -93,6 +101,7 @@ void Server::answer(std::span<const std::byte> packet, std::vector<int> &fds) {
     case Type::kSpansRequest:
     case Type::kConstantsRequest:
     case Type::kConstantsReply:
+    case Type::kLogReply:
       return drop();
   }
 }

@@ -8,6 +8,7 @@ qgpu_add_test(exec_test
           tests/unit/exec_clock_test.cpp
           tests/unit/exec_executor_test.cpp
           tests/unit/exec_faults_test.cpp
+          tests/unit/exec_log_test.cpp
           tests/unit/exec_looks_test.cpp
           tests/unit/exec_protocol_test.cpp
           tests/unit/exec_rm_test.cpp

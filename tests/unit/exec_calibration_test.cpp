@@ -194,6 +194,46 @@ TEST(Calibration, NothingIsLeftWhenItEndsEarly) {
     }
 }
 
+// Its contexts may have had different slices.
+TEST(Calibration, EachContextOfAProcessGetsItsOwnSliceBack) {
+  QGPU_TRACE_SEED();
+  CalibrationBed bed;
+  const MeasureRequest request = bed.request(1, 1000, 30 * kSecond);
+  fakes::FakeTsg &second = bed.io.addTsg(request.pids[0]);
+  second.slice_us = 4096;
+  bed.io.tsg(request.pids[0]).work = {};  // time enough to find both
+  ASSERT_TRUE(bed.begin(request));
+  bed.run(1 * kSecond);
+  EXPECT_EQ(bed.io.tsg(request.pids[0]).slice_us, 1000u);
+  EXPECT_EQ(second.slice_us, 1000u);
+  bed.executor->endMeasuring();
+  EXPECT_EQ(bed.io.tsg(request.pids[0]).slice_us, 2048u);
+  EXPECT_EQ(second.slice_us, 4096u);
+}
+
+// Whoever waits is told why nothing comes; whoever has its result already is told nothing more.
+TEST(Calibration, WhoWaitsIsAnsweredWhenTheTraceIsLost) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t after_ms : {10, 1000, 4000}) {
+    CalibrationBed bed;
+    const MeasureRequest request = bed.request(2, 1000, 3 * kSecond);
+    ASSERT_TRUE(bed.begin(request));
+    bed.run(after_ms * kMilli);
+    const bool was_over = bed.executor->measured().has_value();
+    EXPECT_EQ(was_over, after_ms == 4000);
+    if (was_over) bed.executor->askSpans({{}, {UINT64_MAX / 4}, {UINT64_MAX / 2}});
+    bed.io.record_type = 3;
+    bed.run(500 * kMilli);
+    const auto measured = bed.executor->measured();
+    ASSERT_TRUE(measured) << after_ms;
+    ASSERT_FALSE(*measured);
+    EXPECT_EQ(measured->error().err, EOPNOTSUPP);
+    EXPECT_NE(measured->error().sentence.find("trace"), std::string::npos);
+    EXPECT_FALSE(bed.executor->measuring());
+    for (const pid_t pid : request.pids) EXPECT_EQ(bed.io.tsg(pid).slice_us, 2048u);
+  }
+}
+
 TEST(Calibration, RefusesWhatCannotBeMeasured) {
   QGPU_TRACE_SEED();
   CalibrationBed bed;

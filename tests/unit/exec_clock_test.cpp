@@ -147,9 +147,9 @@ TEST(ByClock, WhatNeedsTheTraceIsRefusedWithATenantAndAReason) {
   };
   EXPECT_EQ(refused([](PlanTenant &t) { t.work_class = QGPU_CLASS_ONLINE; }).err, EOPNOTSUPP);
   EXPECT_EQ(refused([](PlanTenant &t) { t.work_class = QGPU_CLASS_OFFLINE; }).item, "class");
-  const Error hang = refused([](PlanTenant &t) { t.hang_ns = kSecond; });
-  EXPECT_EQ(hang.item, "hang_timeout");
-  EXPECT_NE(hang.sentence.find("trace"), std::string::npos);
+  const Error wake = refused([](PlanTenant &t) { t.wake_ns = kSecond; });
+  EXPECT_EQ(wake.item, "wake_within");
+  EXPECT_NE(wake.sentence.find("trace"), std::string::npos);
   EXPECT_EQ(refused([](PlanTenant &t) { t.ceiling_ppm = 300'000; }).err, 0);
   const auto sum = bed.plan(QGPU_POLICY_BURST_SHARE,
                             {tenantOf(1, 100, 0, 600'000), tenantOf(2, 100, 0, 600'000)});
@@ -174,6 +174,34 @@ TEST(ByClock, RecordsOfAnUnknownLayoutEndTheTraceAndLimitsHold) {
   EXPECT_EQ(hello.source, uint32_t{QGPU_SOURCE_INFERRED});
   EXPECT_NE(std::string(hello.status.sentence).find("layout"), std::string::npos);
   EXPECT_NEAR(bed.shares({a, b}, 5 * kSecond)[0], 0.295, 0.015);
+}
+
+// Counters of another source are others: none of what the trace counted is in them.
+TEST(ByClock, CountersBeginAnewWithSinceWhenTheTraceIsLost) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued());
+  bed.add(2, queued());
+  bed.run(20 * kSecond);
+  const uint64_t since_ns = bed.executor->stats().head.since_ns;
+  bed.io.record_type = 3;
+  bed.run(1 * kSecond);
+  for (int second = 0; second < 5; second++) {
+    const Stats stats = bed.executor->stats();
+    EXPECT_GT(stats.head.since_ns, since_ns + 20 * kSecond);
+    const uint64_t elapsed_ns = stats.head.time_ns - stats.head.since_ns;
+    uint64_t counted_ns = stats.head.switch_ns + stats.head.idle_ns + stats.head.nobody_ns;
+    for (const TenantStats &tenant : stats.tenants) {
+      counted_ns += tenant.run_ns;
+      EXPECT_LE(tenant.run_ns, elapsed_ns);
+      EXPECT_EQ(tenant.visits, 0u);
+    }
+    EXPECT_LE(counted_ns, elapsed_ns);
+    bed.run(1 * kSecond);
+  }
+  EXPECT_TRUE(bed.tsg(a).enabled);
 }
 
 TEST(ByClock, APlanThatCannotBeEnforcedSoIsNotEnforcedAndThatIsSaid) {

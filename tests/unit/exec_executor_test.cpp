@@ -269,6 +269,20 @@ TEST(Executor, AWaitThatCannotBeKeptIsRefusedWithWhatCanBe) {
       << beside.error().sentence;
 }
 
+// Nothing that would not be kept is taken.
+TEST(Executor, AHangTimeoutIsRefused) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  PlanTenant tenant = tenantOf(1, 100);
+  tenant.hang_ns = kSecond;
+  const auto done = bed.plan(QGPU_POLICY_BURST_SHARE, {tenant});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().err, EOPNOTSUPP);
+  EXPECT_EQ(done.error().item, "hang_timeout");
+  EXPECT_EQ(done.error().sentence, "method rm does not notice work that runs for too long");
+}
+
 TEST(Executor, ProcessNeedsATenantOfThePlanAndItsOwnDescriptor) {
   QGPU_TRACE_SEED();
   Bed bed;

@@ -69,6 +69,28 @@ TEST(ExecProtocol, StatsComeBackAsTheyWere) {
   EXPECT_EQ(back->objects.at(1).slice_ns, 43u);
 }
 
+TEST(ExecProtocol, ALogComesBackAsItWas) {
+  Log log{};
+  log.head.header.serial = 12;
+  log.head.first_serial = 40;
+  log.head.next_serial = 50;
+  log.entries.resize(3);
+  log.entries[1].tenant_id = kNoTenant;
+  log.entries[2].to_ns = 77;
+  const auto back = decodeLog(encode(log));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->head.header.serial, 12u);
+  EXPECT_EQ(back->head.first_serial, 40u);
+  ASSERT_EQ(back->entries.size(), 3u);
+  EXPECT_EQ(back->entries[1].tenant_id, kNoTenant);
+  EXPECT_EQ(back->entries[2].to_ns, 77u);
+  log.entries.resize(kMaxLogEntries);
+  EXPECT_TRUE(decodeLog(encode(log)));
+  auto packet = encode(log);
+  reinterpret_cast<LogReply *>(packet.data())->entry_count++;
+  EXPECT_FALSE(decodeLog(packet));
+}
+
 TEST(ExecProtocol, LargestStatsFitAPacket) {
   Stats stats{};
   stats.tenants.resize(kMaxTenants);
