@@ -88,6 +88,7 @@ struct TenantStatus {
   uint64_t window_ns = 0;  // budget a period, 0 = in rotation
   bool awake = false;
   uint32_t tsgs = 0;
+  std::vector<uint32_t> pids;         // of processes under control; method rm only
   std::optional<uint32_t> copy_tsgs;  // on copy engines, accounted by nobody; method rm only
   std::optional<uint32_t> place;      // enum qgpu_place; absent: who drives the card does not say
 };
@@ -161,6 +162,8 @@ struct Sample {
   uint64_t wait_ns = 0;
   uint64_t switch_ns = 0;
   uint64_t idle_ns = 0;
+  uint64_t visits = 0;      // times it had the engine
+  uint64_t removed_ns = 0;  // card only: what removed tenants ran, in nobody's run_ns too
   uint64_t windows = 0;
   uint64_t submits = 0;
   uint64_t preempts = 0;
@@ -168,7 +171,7 @@ struct Sample {
   uint64_t throttled_ns = 0;
   uint64_t wait_max_ns = 0;
   uint64_t hangs = 0;
-  // Absent: who counts does not tell (method rm).
+  // Absent: who counts does not tell. Method rm knows no tails, and no waits without the trace.
   std::optional<Histogram> waits;  // from having work to running
   std::optional<Histogram> tails;  // of work that could not be cut when it was to leave
 };
@@ -183,6 +186,12 @@ struct LogRecord {
   std::optional<uint32_t> end;             // enum qgpu_end, likewise
   uint32_t window = QGPU_WINDOW_ROTATION;  // enum qgpu_window, on when it ended
   std::optional<uint32_t> due_id;          // whose window that is
+};
+
+// A part of a card's log, in order.
+struct LogPart {
+  std::vector<LogRecord> records;
+  uint64_t next_serial = 0;  // of the next record there will be; more are there if it is further on
 };
 
 // Kinds of events that only an executor tells, beyond enum qgpu_event.
@@ -233,6 +242,10 @@ class Card {
 
   // Counters of all cards and tenants.
   virtual Result<std::vector<Sample>> samples() = 0;
+
+  // Who was on a card's engine, from this serial on; as much as comes at once. EOPNOTSUPP: nobody
+  // knows, or it is not to be asked here.
+  virtual Result<LogPart> log(uint32_t card_index, uint64_t from_serial) = 0;
 
   // Readable when events() has something; -1 when there is none to wait for. The number stays the
   // same for the life of the object.

@@ -71,6 +71,11 @@ Result<std::vector<Sample>> CardSet::samples() {
   return module_samples;
 }
 
+Result<LogPart> CardSet::log(uint32_t card_index, uint64_t from_serial) {
+  return rm_.find(card_index) ? rm_.log(card_index, from_serial)
+                              : module_.log(card_index, from_serial);
+}
+
 EventBatch CardSet::events() {
   EventBatch batch = module_.events();
   std::erase_if(batch.events,

@@ -317,6 +317,12 @@ Result<const CardInfo *> Daemon::findManaged(const std::string &selector) {
   return Error{ENODEV, "no such card", selector};
 }
 
+Result<LogPart> Daemon::log(const std::string &card, uint64_t from_serial) {
+  for (const CardSnapshot &known : reconciler_.observed())
+    if (selects(card, known.info)) return card_.log(known.info.index, from_serial);
+  return Error{ENODEV, "no such card", card};
+}
+
 Result<Daemon::Outcome> Daemon::dryRun(const Edits &edits, const std::string &only_card) {
   Outcome answer;
   auto seen = reconciler_.observe();

@@ -79,6 +79,9 @@ class Daemon {
   // same path. 0 = whatever is there.
   Result<void> ensure(const std::string &tenant, const std::string &cgroup, uint64_t seen_id = 0);
 
+  // Who was on the engine of a card (uuid or index), from this serial on.
+  Result<LogPart> log(const std::string &card, uint64_t from_serial);
+
   // Effective values change with who is awake: reads the cards and their counters again unless that
   // was just done.
   void refresh();

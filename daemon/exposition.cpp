@@ -2,6 +2,7 @@
 // Tables of series, one row each, and the text made of them. Reads no card and no file.
 #include "exposition.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <optional>
@@ -97,10 +98,10 @@ constexpr Row<CardView> kCardRows[] = {
      [](const CardView &v) -> std::optional<uint64_t> { return v.card.info.cycle_ns; }},
     {"qgpu_card_elapsed_seconds", Type::kCounter, Unit::kNs, "Time since counting began",
      CARD(c.elapsedNs())},
-    {"qgpu_card_time_seconds", Type::kCounter, Unit::kNs, kTimeHelp, CARD(c.tenantsNs()),
-     "state=\"tenants\""},
-    {"qgpu_card_time_seconds", Type::kCounter, Unit::kNs, kTimeHelp, CARD(c.nobody_ns),
-     "state=\"nobody\""},
+    {"qgpu_card_time_seconds", Type::kCounter, Unit::kNs, kTimeHelp,
+     CARD(c.tenantsNs() + c.totals.removed_ns), "state=\"tenants\""},
+    {"qgpu_card_time_seconds", Type::kCounter, Unit::kNs, kTimeHelp,
+     CARD(c.nobody_ns - std::min(c.nobody_ns, c.totals.removed_ns)), "state=\"nobody\""},
     {"qgpu_card_time_seconds", Type::kCounter, Unit::kNs, kTimeHelp, CARD(c.totals.switch_ns),
      "state=\"switching\""},
     {"qgpu_card_time_seconds", Type::kCounter, Unit::kNs, kTimeHelp, CARD(c.totals.idle_ns),
@@ -145,6 +146,8 @@ constexpr Row<TenantView> kTenantRows[] = {
      "The longest single wait since counting began", COUNTED(wait_max_ns)},
     {"qgpu_tenant_throttled_seconds", Type::kCounter, Unit::kNs,
      "Time with work while its share was used up", COUNTED(throttled_ns)},
+    {"qgpu_tenant_visits", Type::kCounter, Unit::kNone, "Times that it had the engine",
+     COUNTED(visits)},
     {"qgpu_tenant_windows", Type::kCounter, Unit::kNone, "Windows of its own that were opened",
      COUNTED(windows)},
     {"qgpu_tenant_preempts", Type::kCounter, Unit::kNone, "Times that its work was cut",

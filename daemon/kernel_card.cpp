@@ -71,6 +71,10 @@ Result<PlanReply> KernelCard::apply(const PlanChange &change) { return client_.p
 
 Result<std::vector<Sample>> KernelCard::samples() { return client_.samples(); }
 
+Result<LogPart> KernelCard::log(uint32_t card_index, uint64_t) {
+  return Error{EOPNOTSUPP, "the module's log is read from the kernel", std::to_string(card_index)};
+}
+
 void KernelCard::readMessage(std::span<const uint8_t> message, EventBatch &batch) {
   auto incoming = netlink::readIncoming(message);
   if (!incoming) return;

@@ -6,7 +6,8 @@
 //   elapsed = sum of the tenants' run + nobody + switching + idle + unaccounted
 //
 // Unaccounted is the time in which nobody looked: before the card's slot was taken, or under method
-// rm what the driver ran for processes of no tenant.
+// rm what NVML's samples do not say. What removed tenants ran is nobody's from then on; how much
+// that is the card says (totals.removed_ns).
 #pragma once
 
 #include <cstdint>

@@ -116,6 +116,12 @@ Result<std::vector<Sample>> RmCard::samples() {
   return all;
 }
 
+Result<LogPart> RmCard::log(uint32_t card_index, uint64_t from_serial) {
+  RmExecutor *executor = find(card_index);
+  if (!executor) return Error{ENODEV, "no such card", std::to_string(card_index)};
+  return executor->log(from_serial);
+}
+
 EventBatch RmCard::events() {
   EventBatch batch;
   uint64_t ticks = 0;

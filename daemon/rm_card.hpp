@@ -32,6 +32,7 @@ class RmCard final : public Card {
   Result<std::vector<CardSnapshot>> inventory() override;
   Result<PlanReply> apply(const PlanChange &change) override;
   Result<std::vector<Sample>> samples() override;
+  Result<LogPart> log(uint32_t card_index, uint64_t from_serial) override;
   int eventFd() const override { return epoll_.get(); }
   EventBatch events() override;
 

@@ -23,6 +23,7 @@ constexpr uint64_t kSilenceNs = 5 * kSecondNs;         // an answer owed so long
 constexpr uint64_t kPlanNs = kSecondNs;
 constexpr uint64_t kHelloNs = 250 * kMillisecondNs;
 constexpr uint64_t kStatsFreshNs = 50 * kMillisecondNs;
+constexpr uint64_t kLogNs = 250 * kMillisecondNs;
 constexpr int kPacketsPerCall = 1024;
 // Below are numbers with a meaning of their own.
 constexpr uint32_t kTenantIdMin = 16;
@@ -66,7 +67,7 @@ void RmExecutor::lose(const Error &error) {
   lost_ = error;
   greeted_ = false;
   announced_ = false;
-  stats_serial_ = 0;
+  stats_serial_ = log_serial_ = 0;
   if (asked_.serial && !asked_.answer) asked_ = {};
 }
 
@@ -98,6 +99,8 @@ void RmExecutor::handle(std::span<const std::byte> packet, std::vector<CardEvent
       return onPlanReply(packet);
     case exec::Type::kStatsReply:
       return onStats(packet);
+    case exec::Type::kLogReply:
+      return onLog(packet);
     case exec::Type::kEvent:
       return onEvent(packet, events);
     case exec::Type::kProcessReply: {
@@ -113,6 +116,7 @@ void RmExecutor::handle(std::span<const std::byte> packet, std::vector<CardEvent
     case exec::Type::kProcessAdd:
     case exec::Type::kProcessGone:
     case exec::Type::kStatsRequest:
+    case exec::Type::kLogRequest:
     case exec::Type::kMeasureRequest:
     case exec::Type::kMeasureReply:
     case exec::Type::kSpansRequest:
@@ -340,6 +344,61 @@ void RmExecutor::refreshStats(uint64_t wait_ns) {
   if (stats_ns_ != 0 && now_ns - stats_ns_ < kStatsFreshNs) return;
   askStats();
   while (stats_serial_ && link_.waitReadable(now_ns + wait_ns)) pump(waiting_);
+}
+
+// ---- the log ----
+
+namespace {
+
+LogRecord recordOf(uint64_t serial, const exec::LogEntry &entry) {
+  LogRecord record;
+  record.serial = serial;
+  record.from_ns = entry.from_ns;
+  record.to_ns = entry.to_ns;
+  record.seen = entry.seen;
+  record.window = entry.window;
+  if (entry.due_id != exec::kNoTenant) record.due_id = entry.due_id;
+  if (entry.seen != QGPU_SEEN_TENANT) return record;
+  record.end = entry.end;
+  if (entry.tenant_id != exec::kNoTenant) record.tenant_id = entry.tenant_id;
+  return record;
+}
+
+}  // namespace
+
+void RmExecutor::onLog(std::span<const std::byte> packet) {
+  auto log = exec::decodeLog(packet);
+  if (!log) return lose(log.error());
+  const exec::LogReply &head = log->head;
+  if (head.header.serial != log_serial_) return;  // nobody waits for it any more
+  log_serial_ = 0;
+  if (head.status.error) {
+    log_ = Error{head.status.error, sentenceOf(head.status), card_.uuid};
+    return;
+  }
+  LogPart part;
+  part.next_serial = head.next_serial;
+  for (size_t i = 0; i < log->entries.size(); ++i)
+    part.records.push_back(recordOf(head.first_serial + i, log->entries[i]));
+  log_ = std::move(part);
+}
+
+Result<LogPart> RmExecutor::log(uint64_t from_serial) {
+  pump(waiting_);
+  if (!usable()) {
+    const auto error = trouble();
+    return Error{ENOTCONN, error ? error->sentence : "the executor is not there", card_.uuid};
+  }
+  exec::LogRequest request{
+      exec::makeHeader(exec::Type::kLogRequest, sizeof(request), link_.nextSerial()), from_serial};
+  log_serial_ = request.header.serial;
+  log_.reset();
+  if (auto sent = link_.send(bytesOf(request)); !sent) return sent.error();
+  const uint64_t until_ns = clock_.nowNs() + kLogNs;
+  while (log_serial_ && link_.waitReadable(until_ns)) pump(waiting_);
+  log_serial_ = 0;
+  if (!log_) return Error{ETIMEDOUT, "the executor does not answer", card_.uuid};
+  return std::exchange(log_, {}).value();
 }
 
 // ---- events ----

@@ -43,6 +43,8 @@ class RmExecutor {
   Result<PlanReply> apply(const PlanChange &change);
   // What is new since the last call; empty when nothing is.
   std::vector<Sample> samples();
+  // ENOTCONN, ETIMEDOUT: the executor is not there or does not answer.
+  Result<LogPart> log(uint64_t from_serial);
 
   // Somebody else drives the card: why nothing is told to the executor. Empty: nobody does.
   void setConflict(std::string sentence) { conflict_ = std::move(sentence); }
@@ -72,6 +74,7 @@ class RmExecutor {
   void onHello(std::span<const std::byte> packet);
   void onPlanReply(std::span<const std::byte> packet);
   void onStats(std::span<const std::byte> packet);
+  void onLog(std::span<const std::byte> packet);
   void onEvent(std::span<const std::byte> packet, std::vector<CardEvent> &events);
 
   // Whether it answers: connected, greeted, not overdue.
@@ -116,9 +119,11 @@ class RmExecutor {
   exec::HelloReply hello_{};
   bool announced_ = false;  // all processes were told on this connection
   exec::Stats stats_{};
-  uint32_t stats_serial_ = 0;  // a StatsRequest on its way
-  uint64_t stats_ns_ = 0;      // when stats_ came
-  uint64_t sampled_ns_ = 0;    // time of the last samples
+  uint32_t stats_serial_ = 0;           // a StatsRequest on its way
+  uint64_t stats_ns_ = 0;               // when stats_ came
+  uint32_t log_serial_ = 0;             // a LogRequest on its way
+  std::optional<Result<LogPart>> log_;  // its answer
+  uint64_t sampled_ns_ = 0;             // time of the last samples
   std::string conflict_;
 
   uint64_t connect_due_ns_ = 0;

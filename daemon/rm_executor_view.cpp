@@ -3,6 +3,7 @@
 // executor nothing but its counters.
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "rm_executor.hpp"
 
@@ -15,6 +16,13 @@ constexpr uint64_t kStatsNs = 50 * kMillisecondNs;
 static_assert(exec::kSourceNvml == kRmSourceNvml);
 // No plan's policy: whoever compares finds a difference.
 constexpr uint32_t kPolicyUnknown = UINT32_MAX;
+
+Histogram waitsOf(const exec::TenantStats &tenant) {
+  Histogram waits;
+  std::copy(std::begin(tenant.wait_bins), std::end(tenant.wait_bins), waits.bins.begin());
+  waits.sum_ns = tenant.wait_sum_ns;
+  return waits;
+}
 
 }  // namespace
 
@@ -36,17 +44,25 @@ std::vector<Sample> RmExecutor::samples() {
     sample.run_err_ns = tenant.run_err_ns;
     sample.source = tenant.source;
     sample.wait_ns = tenant.wait_ns;
+    sample.visits = tenant.visits;
     sample.windows = tenant.windows;
     sample.preempts = tenant.preempts;
     sample.overruns = tenant.overruns;
     sample.throttled_ns = tenant.throttled_ns;
     sample.wait_max_ns = tenant.wait_max_ns;
     sample.hangs = tenant.hangs;
+    if (tenant.source == QGPU_SOURCE_TRACE) sample.waits = waitsOf(tenant);
     samples.push_back(sample);
   }
+  Sample nobody = common;
+  nobody.tenant_id = QGPU_TENANT_NOBODY;
+  nobody.run_ns = head.nobody_ns + head.removed_ns;
+  nobody.source = head.source;
+  samples.push_back(nobody);
   common.source = head.source;
   common.switch_ns = head.switch_ns;
   common.idle_ns = head.idle_ns;
+  common.removed_ns = head.removed_ns;
   samples.push_back(common);
   return samples;
 }
@@ -148,6 +164,11 @@ TenantStatus RmExecutor::statusOf(const std::string &name, const Tenant &tenant)
     status.copy_tsgs = stats.copy_tsgs;
     status.place = stats.place;
   }
+  std::set<uint32_t> pids;
+  for (const exec::ObjectStats &object : stats_.objects)
+    if (object.tenant_id == tenant.id && link_.connected())
+      pids.insert(static_cast<uint32_t>(object.pid));
+  status.pids.assign(pids.begin(), pids.end());
   return status;
 }
 

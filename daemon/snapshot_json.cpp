@@ -42,6 +42,7 @@ Json toJson(const TenantStatus &tenant) {
                  {"window_ns", tenant.window_ns}}},
                {"awake", tenant.awake},
                {"tsgs", tenant.tsgs}};
+  if (!tenant.pids.empty()) json["pids"] = tenant.pids;
   if (tenant.copy_tsgs) json["copy_tsgs"] = *tenant.copy_tsgs;
   if (tenant.place) json["place"] = placeName(*tenant.place);
   return json;
@@ -78,6 +79,7 @@ Json countersOf(const Sample &tenant) {
                {"wait_ns", tenant.wait_ns},
                {"wait_max_ns", tenant.wait_max_ns},
                {"throttled_ns", tenant.throttled_ns},
+               {"visits", tenant.visits},
                {"windows", tenant.windows},
                {"preempts", tenant.preempts},
                {"overruns", tenant.overruns},
@@ -92,8 +94,8 @@ Json countersOf(const CardLedger &card) {
           {"elapsed_ns", card.elapsedNs()},         {"generation", card.totals.generation},
           {"tenants_ns", card.tenantsNs()},         {"nobody_ns", card.nobody_ns},
           {"switch_ns", card.totals.switch_ns},     {"idle_ns", card.totals.idle_ns},
-          {"unaccounted_ns", card.unaccountedNs()}, {"submits", card.totals.submits},
-          {"preempts", card.totals.preempts}};
+          {"unaccounted_ns", card.unaccountedNs()}, {"removed_ns", card.totals.removed_ns},
+          {"submits", card.totals.submits},         {"preempts", card.totals.preempts}};
 }
 
 }  // namespace
@@ -143,6 +145,32 @@ Json toJson(const CardEvent &event) {
   if (event.card_state) json["state"] = cardStateName(*event.card_state);
   if (!event.reason.empty()) json["reason"] = event.reason;
   return json;
+}
+
+Json toJson(const LogRecord &record) {
+  const auto numberOf = [](const std::optional<uint32_t> &value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  return {record.serial,        record.from_ns,         record.to_ns,
+          record.seen,          record.window,          numberOf(record.tenant_id),
+          numberOf(record.end), numberOf(record.due_id)};
+}
+
+LogRecord logRecordFrom(const Json &json) {
+  const auto numberAt = [&](size_t at) -> std::optional<uint32_t> {
+    if (json.at(at).is_null()) return std::nullopt;
+    return json.at(at).get<uint32_t>();
+  };
+  LogRecord record;
+  record.serial = json.at(0);
+  record.from_ns = json.at(1);
+  record.to_ns = json.at(2);
+  record.seen = json.at(3);
+  record.window = json.at(4);
+  record.tenant_id = numberAt(5);
+  record.end = numberAt(6);
+  record.due_id = numberAt(7);
+  return record;
 }
 
 std::string lineOf(const Json &json) {

@@ -16,6 +16,10 @@ namespace qgpu {
 nlohmann::json toJson(const CardSnapshot &card, const Metrics *metrics,
                       const Ledger *ledger = nullptr);
 nlohmann::json toJson(const CardEvent &event);
+// A record of a log between qgpud and qgpuctl: in numbers, for there are many.
+nlohmann::json toJson(const LogRecord &record);
+// Throws nlohmann's exceptions where it is none.
+LogRecord logRecordFrom(const nlohmann::json &json);
 // On one line, whatever the bytes in its texts are.
 std::string lineOf(const nlohmann::json &json);
 

@@ -57,6 +57,13 @@ class Fields {
     return std::nullopt;
   }
 
+  uint64_t serial(const char *name) {
+    const Json *value = take(name);
+    if (!value || value->is_number_unsigned()) return value ? value->get<uint64_t>() : 0;
+    fail(name, "must be an integer, 0 or more");
+    return 0;
+  }
+
   uint64_t neededId(const char *name) {
     const Json *value = take(name);
     if (value && value->is_number_unsigned() && *value != 0) return value->get<uint64_t>();
@@ -247,19 +254,35 @@ ControlServer::Answer events(Daemon &, Fields &fields) {
   return answer;
 }
 
-enum class Right { kAny, kRoot };
+// Who computes when, to the microsecond, is nothing for another tenant to know.
+ControlServer::Answer log(Daemon &daemon, Fields &fields) {
+  const std::string card = fields.neededText("card");
+  const uint64_t from_serial = fields.serial("from");
+  if (const Error *mistake = fields.mistake()) return failed(*mistake);
+  const auto part = daemon.log(card, from_serial);
+  if (!part) return failed(part.error());
+  Json records = Json::array();
+  for (const LogRecord &record : part->records) records.push_back(toJson(record));
+  return done({{"next", part->next_serial}, {"records", std::move(records)}});
+}
 
 struct Verb {
   const char *name;
-  Right right;
+  const char *only_root;  // what anybody else is told; null: whoever may open the socket
   ControlServer::Answer (*answer)(Daemon &, Fields &);
 };
 
+constexpr const char *kChanges = "only root may change anything";
+
 constexpr Verb kVerbs[] = {
-    {"status", Right::kAny, status},         {"place", Right::kAny, place},
-    {"ensure", Right::kAny, ensure},         {"events", Right::kAny, events},
-    {"tenant-set", Right::kRoot, tenantSet}, {"tenant-reset", Right::kRoot, tenantReset},
-    {"policy-set", Right::kRoot, policySet},
+    {"status", nullptr, status},
+    {"place", nullptr, place},
+    {"ensure", nullptr, ensure},
+    {"events", nullptr, events},
+    {"log", "only root may see who computes when", log},
+    {"tenant-set", kChanges, tenantSet},
+    {"tenant-reset", kChanges, tenantReset},
+    {"policy-set", kChanges, policySet},
 };
 
 // What a tenant is to have on every card that says nothing else.
@@ -315,8 +338,7 @@ ControlServer::Answer answerRequest(Daemon &daemon, const Json &request, const P
     return failed({EINVAL, "a request names its verb", "verb"});
   for (const Verb &verb : kVerbs) {
     if (*name != verb.name) continue;
-    if (verb.right == Right::kRoot && !peer.isRoot())
-      return failed({EPERM, "only root may change anything", verb.name});
+    if (verb.only_root && !peer.isRoot()) return failed({EPERM, verb.only_root, verb.name});
     Fields fields(request);
     return verb.answer(daemon, fields);
   }

@@ -404,6 +404,10 @@ Result<Sample> readSample(const Incoming &incoming) {
           return read(value, sample.waits, sound);
         case QGPU_A_STATS_TAILS:
           return read(value, sample.tails, sound);
+        case QGPU_A_STATS_VISITS:
+          return read(value, sample.visits, sound);
+        case QGPU_A_STATS_REMOVED_NS:
+          return read(value, sample.removed_ns, sound);
       }
     });
     return formed && sound;

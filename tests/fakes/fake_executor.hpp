@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -64,6 +65,10 @@ class FakeExecutor {
   std::vector<exec::Plan> plans;  // asked, dry runs and refused ones included
   std::vector<Process> processes;
   std::map<uint32_t, exec::TenantStats> tenants;  // what StatsReply says
+  std::vector<exec::ObjectStats> objects;         // likewise
+  uint64_t nobody_ns = 0, removed_ns = 0;         // likewise
+  std::vector<exec::LogEntry> log;                // from serial 0 on
+  uint32_t refuse_log = 0;                        // an errno
   uint64_t generation = 0;
   uint32_t card_state = QGPU_CARD_OK;
   exec::Status shortfall = exec::makeStatus(nullptr);  // why card_state is not OK
@@ -183,8 +188,22 @@ class FakeExecutor {
         stats.head.status = shortfall;
         stats.head.constants = constants;
         stats.head.source = source;
+        stats.head.nobody_ns = nobody_ns;
+        stats.head.removed_ns = removed_ns;
+        stats.objects = objects;
         for (const auto &[id, tenant] : tenants) stats.tenants.push_back(tenant);
         return send(exec::encode(std::move(stats)));
+      }
+      case exec::Type::kLogRequest: {
+        const Error error{static_cast<int>(refuse_log), "there is no log", {}};
+        exec::Log out{};
+        out.head =
+            reply<exec::LogReply>(exec::Type::kLogReply, header, refuse_log ? &error : nullptr);
+        const uint64_t from = exec::decodeLogRequest(packet).value().from_serial;
+        out.head.first_serial = std::min<uint64_t>(from, log.size());
+        out.head.next_serial = log.size();
+        out.entries.assign(log.begin() + static_cast<ptrdiff_t>(out.head.first_serial), log.end());
+        return send(exec::encode(std::move(out)));
       }
       default:
         std::abort();

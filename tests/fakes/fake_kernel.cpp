@@ -224,6 +224,18 @@ Result<std::vector<Sample>> FakeCard::samples() {
   return kernel_.samples;
 }
 
+Result<LogPart> FakeCard::log(uint32_t card_index, uint64_t from_serial) {
+  if (auto failure = kernel_.takeFailure("log")) return *failure;
+  LogPart part;
+  for (const netlink::LogOfCard &entry : kernel_.log) {
+    if (entry.card_index != card_index) continue;
+    part.next_serial = entry.record.serial + 1;
+    if (entry.record.serial >= from_serial && part.records.size() < log_part)
+      part.records.push_back(entry.record);
+  }
+  return part;
+}
+
 EventBatch FakeCard::events() { return std::exchange(pending, {}); }
 
 // --- messages ---
@@ -325,6 +337,8 @@ void putSample(nl_msg *message, const Sample &sample) {
   nla_put_u32(message, QGPU_A_STATS_SOURCE, sample.source);
   nla_put_u64(message, QGPU_A_STATS_WAIT_MAX_NS, sample.wait_max_ns);
   nla_put_u64(message, QGPU_A_STATS_HANGS, sample.hangs);
+  nla_put_u64(message, QGPU_A_STATS_VISITS, sample.visits);
+  nla_put_u64(message, QGPU_A_STATS_REMOVED_NS, sample.removed_ns);
   for (const auto &[type, histogram] : {std::pair{QGPU_A_STATS_WAITS, &sample.waits},
                                         std::pair{QGPU_A_STATS_TAILS, &sample.tails}}) {
     if (!*histogram) continue;

@@ -80,10 +80,13 @@ class FakeCard final : public Card {
   Result<std::vector<CardSnapshot>> inventory() override;
   Result<PlanReply> apply(const PlanChange &change) override;
   Result<std::vector<Sample>> samples() override;
+  // As an executor's: the kernel's log in parts.
+  Result<LogPart> log(uint32_t card_index, uint64_t from_serial) override;
   int eventFd() const override { return -1; }
   EventBatch events() override;
 
   EventBatch pending;
+  size_t log_part = 100;
 
  private:
   FakeKernel &kernel_;

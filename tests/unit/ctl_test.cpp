@@ -326,6 +326,30 @@ TEST_F(Ctl, ExitCodesTellWhatWentWrong) {
   EXPECT_EQ(run({"frobnicate"}), kExitUsage);
 }
 
+// Method rm keeps its log in the executor: qgpud asks it, part by part.
+TEST_F(Ctl, TheLogOfAnExecutorsCardComesByTheDaemon) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may see who computes when";
+  kernel.card(0).info.method = QGPU_METHOD_RM;
+  card.log_part = 2;
+  for (uint64_t serial = 5; serial < 12; ++serial)
+    kernel.log.push_back({0,
+                          {serial, 1000 * serial, 1000 * serial + 900, QGPU_SEEN_TENANT, 1,
+                           QGPU_END_SLICE, QGPU_WINDOW_ROTATION, std::nullopt}});
+  serve("[[card]]\nmatch = \"all\"\n[tenant.a]\n");
+  EXPECT_EQ(run({"log", "--card", "0", "--json"}), kExitOk) << err;
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 7);
+  EXPECT_NE(out.find("\"serial\":11"), std::string::npos) << out;
+  EXPECT_NE(out.find("\"tenant\":\"default\""), std::string::npos) << out;
+  EXPECT_EQ(run({"log", "--tenant", "a"}), kExitOk) << err;
+  EXPECT_EQ(out, "");
+  EXPECT_EQ(run({"trace", "--out", folder / "trace.json"}), kExitOk) << err;
+  EXPECT_NE(out.find("7 records"), std::string::npos) << out;
+  kernel.failNext("log", {EOPNOTSUPP, "there is no log", "GPU-0"});
+  EXPECT_EQ(run({"log", "--card", "GPU-0"}), kExitRefused);
+  EXPECT_NE(err.find("there is no log"), std::string::npos) << err;
+  EXPECT_EQ(run({"log", "--card", "1"}), kExitNotFound);
+}
+
 TEST_F(Ctl, WithoutADaemonChangesAreUnreachable) {
   EXPECT_EQ(run({"tenant", "set", "a", "--weight", "5"}), kExitUnreachable);
   EXPECT_NE(err.find("qgpud does not answer"), std::string::npos) << err;

@@ -128,6 +128,26 @@ TEST(Exposition, PartsOfTheCardsTimeAddUpToWhatElapsed) {
             counters["elapsed_ns"]);
 }
 
+// Its run time goes to nobody in the ledger; of the series neither falls.
+TEST(Exposition, NoPartOfTheCardsTimeFallsWhenATenantIsRemoved) {
+  Scene scene(1, 3);
+  const auto part = [&](const char *state) {
+    return valueOf(scene.text(),
+                   std::string("qgpu_card_time_seconds_total{gpu=\"0\",uuid=\"GPU-0\","
+                               "state=\"") +
+                       state + "\"}");
+  };
+  const uint64_t tenants_ns = part("tenants"), nobody_ns = part("nobody");
+  const uint64_t ran_ns = scene.samples.back().run_ns;
+  scene.samples.pop_back();
+  scene.cards[0].tenants.pop_back();
+  scene.samples[0].removed_ns = ran_ns;
+  scene.samples[1].run_ns += ran_ns;
+  scene.ledger.update(scene.samples, kSecondNs);
+  EXPECT_EQ(part("tenants"), tenants_ns);
+  EXPECT_EQ(part("nobody"), nobody_ns);
+}
+
 TEST(Exposition, HistogramsAreCumulativeAndEndWithAll) {
   const Scene scene(1, 1);
   const std::string text = scene.text(),

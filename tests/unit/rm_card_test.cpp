@@ -318,16 +318,34 @@ TEST_F(RmCardTest, CountersComeUpAndNoneTwice) {
     stats.hangs = 1;
     stats.place = QGPU_PLACE_CLOCKED;
     stats.source = QGPU_SOURCE_TRACE;
+    stats.visits = 9;
+    stats.wait_bins[2] = 8;
+    stats.wait_sum_ns = 13;
     executor().tenants[id] = stats;
+    stats.id = 78;
+    stats.source = QGPU_SOURCE_INFERRED;
+    executor().tenants[78] = stats;
+    executor().nobody_ns = 20;
+    executor().removed_ns = 3;
   }
-  const auto samples = untilSamples(2);
-  ASSERT_EQ(samples.size(), 2u);
+  auto samples = untilSamples(4);
+  ASSERT_EQ(samples.size(), 4u);
+  if (samples[0].tenant_id != id) std::swap(samples[0], samples[1]);
+  EXPECT_EQ(samples[0].visits, 9u);
+  ASSERT_TRUE(samples[0].waits);
+  EXPECT_EQ(samples[0].waits->bins[2], 8u);
+  EXPECT_EQ(samples[0].waits->sum_ns, 13u);
+  EXPECT_FALSE(samples[0].tails);
+  EXPECT_FALSE(samples[1].waits);  // without the trace nobody knows
+  EXPECT_EQ(samples[2].tenant_id, uint32_t{QGPU_TENANT_NOBODY});
+  EXPECT_EQ(samples[2].run_ns, 23u);
+  EXPECT_EQ(samples[3].removed_ns, 3u);
   EXPECT_EQ(samples[0].tenant_id, id);
   EXPECT_EQ(samples[0].run_ns, 5u);
   EXPECT_EQ(samples[0].wait_max_ns, 7u);
   EXPECT_EQ(samples[0].hangs, 1u);
   EXPECT_EQ(samples[0].card_index, 3u);
-  EXPECT_FALSE(samples[1].tenant_id);
+  EXPECT_FALSE(samples[3].tenant_id);
   EXPECT_TRUE(card().samples()->empty());
   EXPECT_EQ(tenantOf("a").share_ppm, 666'667u);
   EXPECT_EQ(tenantOf("a").place, uint32_t{QGPU_PLACE_CLOCKED});
@@ -353,6 +371,63 @@ TEST_F(RmCardTest, StatusSaysWhatTheExecutorCounts) {
   executor().stop();
   ASSERT_TRUE(untilState(QGPU_CARD_DEGRADED));
   EXPECT_FALSE(info().executor);
+}
+
+TEST_F(RmCardTest, PidsAreThoseUnderControl) {
+  executor();
+  ASSERT_TRUE(card().apply(twoToOne()).ok());
+  const uint32_t id = tenantOf("a").id;
+  {
+    auto guard = executor().lock();
+    for (int32_t pid : {30, 20, 30, 10}) {
+      exec::ObjectStats object{};
+      object.pid = pid;
+      object.tenant_id = pid == 10 ? tenantOf("b").id : id;
+      executor().objects.push_back(object);
+    }
+  }
+  untilInfo([](const CardInfo &info) { return info.tsgs == 4; });
+  EXPECT_EQ(tenantOf("a").pids, (std::vector<uint32_t>{20, 30}));
+  EXPECT_EQ(tenantOf("b").pids, (std::vector<uint32_t>{10}));
+  const CardSnapshot shown = card().inventory()->front();
+  EXPECT_EQ(toJson(shown, nullptr)["tenants"][0]["pids"], (nlohmann::json{20, 30}));
+  EXPECT_FALSE(toJson(shown, nullptr)["tenants"][2].contains("pids"));
+}
+
+TEST_F(RmCardTest, TheLogIsTheExecutors) {
+  executor();
+  ASSERT_TRUE(card().apply(twoToOne()).ok());
+  {
+    auto guard = executor().lock();
+    executor().log.push_back(
+        {1, 2, exec::kNoTenant, exec::kNoTenant, QGPU_SEEN_SWITCH, 0, QGPU_WINDOW_ROTATION, {}});
+    executor().log.push_back(
+        {2, 5, 77, 78, QGPU_SEEN_TENANT, QGPU_END_WINDOW, QGPU_WINDOW_EXCLUSIVE, {}});
+  }
+  const auto all = card().log(3, 0);
+  ASSERT_TRUE(all) << all.error().text();
+  EXPECT_EQ(all->next_serial, 2u);
+  ASSERT_EQ(all->records.size(), 2u);
+  EXPECT_FALSE(all->records[0].tenant_id);
+  EXPECT_FALSE(all->records[0].end);
+  EXPECT_FALSE(all->records[0].due_id);
+  const auto last = card().log(3, 1);
+  ASSERT_TRUE(last);
+  ASSERT_EQ(last->records.size(), 1u);
+  const LogRecord &record = last->records[0];
+  EXPECT_EQ(record.serial, 1u);
+  EXPECT_EQ(record.from_ns, 2u);
+  EXPECT_EQ(record.to_ns, 5u);
+  EXPECT_EQ(record.tenant_id, 77u);
+  EXPECT_EQ(record.due_id, 78u);
+  EXPECT_EQ(record.end, uint32_t{QGPU_END_WINDOW});
+  EXPECT_EQ(logRecordFrom(toJson(record)).due_id, 78u);
+  executor().refuse_log = EOPNOTSUPP;
+  EXPECT_EQ(card().log(3, 0).error().err, EOPNOTSUPP);
+  EXPECT_EQ(card().log(4, 0).error().err, ENODEV);
+  executor().stop();
+  ASSERT_TRUE(untilState(QGPU_CARD_DEGRADED));
+  EXPECT_EQ(card().log(3, 0).error().err, ENOTCONN);
 }
 
 // Where run times come from stands beside them, and what the card costs once that was measured.

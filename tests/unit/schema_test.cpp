@@ -58,6 +58,7 @@ TEST(Schema, DocumentsForPrograms) {
   }
   kernel.card(0).tenants.back().place = QGPU_PLACE_ROTATES;
   kernel.card(0).tenants.back().copy_tsgs = 1;
+  kernel.card(0).tenants.back().pids = {7};
   daemon.refresh();
   print("status", statusJson(daemon));
   kernel.card(0).info.executor.emplace();

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// qgpuctl log, qgpuctl trace: who was on the engines, from the module's rings. Method rm keeps
-// none.
+// qgpuctl log, qgpuctl trace: who was on the engines.
 #include <poll.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <memory>
-#include <optional>
 
-#include "connection.hpp"
+#include "log_reader.hpp"
 #include "snapshot_json.hpp"
 #include "timeline.hpp"
 #include "verb.hpp"
@@ -20,54 +18,6 @@ namespace {
 
 // A ring of 4096 records lasts for longer, unless visits are shorter than 50 us on average.
 constexpr int kPollMs = 200;
-
-class LogReader {
- public:
-  // Complains of cards that have no log.
-  static Result<LogReader> open(const std::string &socket, const std::string &card) {
-    auto status = readStatus(socket);
-    if (!status) return status.error();
-    LogReader reader(*status);
-    bool found = card.empty();
-    for (const Json &json : status->at("cards")) {
-      const uint32_t index = json.at("index");
-      const bool meant = card.empty() || card == std::to_string(index) || json.at("uuid") == card;
-      if (!meant) continue;
-      found = true;
-      if (!card.empty()) reader.card_ = index;
-      if (json.at("method") != "rm") continue;
-      const Error error{EOPNOTSUPP, "its executor (method rm) keeps no log of who runs",
-                        json.at("uuid")};
-      if (!card.empty()) return error;
-      std::fprintf(stderr, "qgpuctl: card %u: %s\n", index, error.sentence.c_str());
-    }
-    if (!found) return Error{ENODEV, "no such card", card};
-    auto wire = netlink::openWire(netlink::WireKind::kRequests);
-    if (!wire) return wire.error();
-    reader.client_.emplace(std::move(*wire));
-    return reader;
-  }
-
-  // What is new since the last call.
-  Result<std::vector<netlink::LogOfCard>> next() {
-    auto reading = client_->log();
-    if (!reading) return reading.error();
-    if (card_)
-      std::erase_if(*reading, [&](const auto &entry) { return entry.card_index != *card_; });
-    return collector_.add(*reading);
-  }
-
-  const TenantNames &names() const { return names_; }
-  uint64_t lost() const { return collector_.lost(); }
-
- private:
-  explicit LogReader(const Json &status) : names_(status) {}
-
-  TenantNames names_;
-  LogCollector collector_;
-  std::optional<uint32_t> card_;
-  std::optional<netlink::Client> client_;
-};
 
 struct LogOptions {
   std::string card;

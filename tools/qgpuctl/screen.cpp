@@ -259,8 +259,9 @@ std::string countersText(const Json &status) {
     out += parts.text("  ") + "\n";
     constexpr std::pair<const char *, const char *> kColumns[] = {
         {"run_ns", "run ns"},       {"run_err_ns", "+- ns"},          {"wait_ns", "wait ns"},
-        {"wait_max_ns", "longest"}, {"throttled_ns", "throttled ns"}, {"windows", "windows"},
-        {"preempts", "preempts"},   {"overruns", "overruns"},         {"hangs", "hangs"}};
+        {"wait_max_ns", "longest"}, {"throttled_ns", "throttled ns"}, {"visits", "visits"},
+        {"windows", "windows"},     {"preempts", "preempts"},         {"overruns", "overruns"},
+        {"hangs", "hangs"}};
     std::vector<std::string> head = {"tenant"};
     for (const auto &[key, title] : kColumns) head.push_back(title);
     Table tenants(std::move(head));

@@ -30,6 +30,8 @@ class LogCollector {
  public:
   // What is new, card by card.
   std::vector<netlink::LogOfCard> add(const std::vector<netlink::LogOfCard> &reading);
+  // This card's log begins anew.
+  void forget(uint32_t card) { next_.erase(card); }
   // Since the first reading.
   uint64_t lost() const { return lost_; }
 

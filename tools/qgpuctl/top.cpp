@@ -27,7 +27,8 @@ namespace {
 constexpr size_t kPlainWidth = 120;
 using Steady = std::chrono::steady_clock;
 
-// Statuses over one connection, opened anew when it breaks; pids from the kernel where it tells.
+// Statuses over one connection, opened anew when it breaks; pids of the module's cards from the
+// kernel.
 class Feed {
  public:
   explicit Feed(std::string socket) : socket_(std::move(socket)) {}
@@ -45,17 +46,28 @@ class Feed {
 
   TopPids pids(const Json &status) {
     TopPids pids;
+    for (const Json &card : status.at("cards"))
+      for (const Json &tenant : card.at("tenants"))
+        if (auto known = tenant.find("pids"); known != tenant.end())
+          pids[card.at("index")][tenant.at("name")] = known->get<std::vector<uint32_t>>();
+    addOfModule(status, pids);
+    return pids;
+  }
+
+ private:
+  void addOfModule(const Json &status, TopPids &pids) {
     if (!client_) {
       auto wire = netlink::openWire(netlink::WireKind::kRequests);
-      if (!wire) return pids;
+      if (!wire) return;
       client_.emplace(std::move(*wire));
     }
     auto tsgs = client_->tsgs();
-    if (!tsgs) return pids;
+    if (!tsgs) return;
     std::map<std::pair<uint32_t, uint32_t>, std::string> names;
     for (const Json &card : status.at("cards"))
       for (const Json &tenant : card.at("tenants"))
-        names[{card.at("index"), tenant.at("id")}] = tenant.at("name");
+        if (card.at("method") != "rm")
+          names[{card.at("index"), tenant.at("id")}] = tenant.at("name");
     for (const netlink::TsgOfCard &found : *tsgs) {
       auto name = names.find({found.card_index, found.tsg.tenant_id});
       if (name == names.end() || found.tsg.pid == 0) continue;
@@ -63,10 +75,8 @@ class Feed {
       if (std::find(list.begin(), list.end(), found.tsg.pid) == list.end())
         list.push_back(found.tsg.pid);
     }
-    return pids;
   }
 
- private:
   std::string socket_;
   std::optional<Connection> connection_;
   std::optional<netlink::Client> client_;
