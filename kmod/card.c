@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * card.c - a card from the moment its device appears until the last reader let go of it: register
- * access, list buffers, the slot taken from the driver and given back, the list of all cards, and
+ * card.c - a card from the moment its device appears until the last reader let go of it: list
+ * buffers, the slot taken from the driver and given back, the list of all cards, and
  * the verdict on its health.
  *
  * Coming:  probe chip -> buffers, turn, worker -> listed -> listen (driver's objects are replayed)
@@ -24,68 +24,27 @@
 #define TSGS_MAX 4096u
 #define IMAGE_BYTES ALIGN((TSGS_MAX + 4096u + 1 + HW_MAX_TSG_CHANNELS) * 16, 4096)
 
-static char *method = "images";
+static char *method = "auto";
 module_param(method, charp, 0444);
-MODULE_PARM_DESC(method,
-		 "images (lists of our own) or gates (the driver's lists stay; channels are "
-		 "disabled and enabled); default images");
+MODULE_PARM_DESC(method, "images (lists of our own), gates (the driver's lists stay; channels are "
+			 "disabled and enabled), or auto: gates for a card on the PCI bus, images "
+			 "else; default auto");
 
 static uint hold_max_ms = TURN_HOLD_MAX_NS / NSEC_PER_MSEC;
 module_param(hold_max_ms, uint, 0444);
 MODULE_PARM_DESC(hold_max_ms, "under gates the longest time that a tenant is held, 10 to 2000 ms; "
 			      "default 500");
 
-static enum turn_method turn_method; /* what @method says */
+static bool readonly;
+module_param(readonly, bool, 0444);
+MODULE_PARM_DESC(readonly, "1: no register is ever written; cards are surveyed, not scheduled; "
+			   "default 0");
 
 DEFINE_MUTEX(qgpu_cards_lock);
 static LIST_HEAD(qgpu_cards); /* sorted by index */
 atomic_t qgpu_live = ATOMIC_INIT(0);
 atomic_t qgpu_dump_seq = ATOMIC_INIT(1);
 atomic_t qgpu_tsg_dump_seq = ATOMIC_INIT(0);
-
-/* ---- hw_io over a simulated card ---- */
-
-static u32 sim_read32(void *ctx, u32 offset)
-{
-	struct qgpu_sim_device *sim = ctx;
-
-	return sim->ops->read32(sim, offset);
-}
-
-static void sim_write32(void *ctx, u32 offset, u32 value)
-{
-	struct qgpu_sim_device *sim = ctx;
-
-	sim->ops->write32(sim, offset, value);
-}
-
-static u64 host_now_ns(void *ctx)
-{
-	return ktime_get_ns();
-}
-
-static void host_wait_ns(void *ctx, u64 ns)
-{
-	u64 us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
-
-	if (us < 10)
-		udelay(us);
-	else
-		usleep_range(us, us + us / 8 + 1);
-}
-
-static void host_flush(void *ctx, const struct hw_mem *mem)
-{
-	wmb(); /* entries before the register write that makes the card read them */
-}
-
-static const struct hw_io_ops sim_io_ops = {
-	.read32 = sim_read32,
-	.write32 = sim_write32,
-	.now_ns = host_now_ns,
-	.wait_ns = host_wait_ns,
-	.flush = host_flush,
-};
 
 /* ---- the list ---- */
 
@@ -231,6 +190,28 @@ int qgpu_card_apply_locked(struct qgpu_card *card)
 	return turn_apply(card->turn, ktime_get_ns());
 }
 
+void qgpu_card_give_locked(struct qgpu_card *card)
+{
+	lockdep_assert_held(&card->lock);
+	if (card->method == TURN_GATES || !turn_uses_gates(card->turn))
+		return;
+	card->method = TURN_GATES;
+	pr_warn("qgpu: card %u: somebody else submits all the time: by gates from now on\n",
+		card->index);
+	schedule_work(&card->give_work);
+}
+
+/* Calls of the driver's are made without the card's lock. */
+static void give_slot(struct work_struct *work)
+{
+	struct qgpu_card *card = container_of(work, struct qgpu_card, give_work);
+	struct qgpu_sim_device *sim = card->io.sim;
+
+	sim->ops->give_slot(sim, card->runlist);
+	if (sim->ops->follow_list(sim, card->runlist))
+		pr_err("qgpu: card %u: the driver does not report its list\n", card->index);
+}
+
 /* ---- coming and going ---- */
 
 static int find_engine(struct qgpu_card *card)
@@ -259,7 +240,7 @@ static int make_turn(struct qgpu_card *card)
 		/* A plan may replace all tenants: old and new ones are there for a moment. */
 		.tenant_max = 2 * QGPU_TENANTS_MAX,
 		.seed = get_random_u64(),
-		.method = turn_method,
+		.method = card->method,
 		.hold_max_ns = (u64)hold_max_ms * NSEC_PER_MSEC,
 	};
 
@@ -270,6 +251,15 @@ static int make_turn(struct qgpu_card *card)
 	config.params = card->params;
 	card->turn = turn_create(&config, ktime_get_ns());
 	return card->turn ? 0 : -ENOMEM;
+}
+
+/* Beside a driver that has the card on a bus its own lists stay, unless the administrator says
+ * otherwise: then somebody who submits all the time gets the slot back. */
+static enum turn_method choose_method(const struct qgpu_sim_device *sim)
+{
+	if (!strcmp(method, "gates") || (sim->pdev && !strcmp(method, "auto")))
+		return TURN_GATES;
+	return sim->pdev ? TURN_IMAGES_THEN_GATES : TURN_IMAGES;
 }
 
 static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
@@ -287,9 +277,9 @@ static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
 	INIT_LIST_HEAD(&card->bound_pids);
 	INIT_LIST_HEAD(&card->events);
 	INIT_WORK(&card->event_work, qgpu_event_work);
-	card->sim = sim;
+	INIT_WORK(&card->give_work, give_slot);
+	card->method = choose_method(sim);
 	card->hw.ops = &tu104_ops;
-	card->hw.io = (struct hw_io){ &sim_io_ops, sim };
 	strscpy(card->uuid, sim->uuid, sizeof(card->uuid));
 	strscpy(card->name, sim->name, sizeof(card->name));
 	card->since_ns = ktime_get_ns();
@@ -304,25 +294,28 @@ static void free_images(struct qgpu_card *card)
 
 	for (i = 0; i < ARRAY_SIZE(card->images); i++)
 		if (card->images[i].cpu)
-			card->sim->ops->mem_free(card->sim, &card->images[i]);
+			card->io.kind->mem_free(&card->io, &card->images[i]);
 }
 
 /* Everything that a card needs before anybody hears of it. */
-static int build_card(struct qgpu_card *card)
+static int build_card(struct qgpu_card *card, struct qgpu_sim_device *sim)
 {
-	struct qgpu_sim_device *sim = card->sim;
 	u32 i;
 	int err;
 
+	err = qgpu_io_open(&card->io, sim);
+	if (err)
+		return err;
+	card->hw.io = card->io.hw;
 	err = card->hw.ops->probe(&card->hw);
 	if (!err)
 		err = find_engine(card);
 	if (err) {
 		dev_err(&sim->adev.dev, "qgpu: no card that can be shared (error %d)\n", err);
-		return err;
+		goto err_images;
 	}
 	for (i = 0; i < ARRAY_SIZE(card->images); i++) {
-		err = sim->ops->mem_alloc(sim, IMAGE_BYTES, &card->images[i]);
+		err = card->io.kind->mem_alloc(&card->io, IMAGE_BYTES, &card->images[i]);
 		if (err)
 			goto err_images;
 	}
@@ -343,6 +336,7 @@ err_turn:
 	turn_destroy(card->turn);
 err_images:
 	free_images(card);
+	qgpu_io_close(&card->io);
 	return err;
 }
 
@@ -353,6 +347,7 @@ static void unbuild_card(struct qgpu_card *card)
 	flush_work(&card->event_work);
 	turn_destroy(card->turn);
 	free_images(card);
+	qgpu_io_close(&card->io);
 }
 
 static void set_running(struct qgpu_card *card, bool running)
@@ -367,7 +362,7 @@ static void set_running(struct qgpu_card *card, bool running)
 /* The driver's objects, then its list: from here on the card is scheduled by us. */
 static int take_over(struct qgpu_card *card)
 {
-	struct qgpu_sim_device *sim = card->sim;
+	struct qgpu_sim_device *sim = card->io.sim;
 	int err;
 
 	err = sim->ops->listen(sim, &qgpu_driver_events, card);
@@ -376,7 +371,7 @@ static int take_over(struct qgpu_card *card)
 			err);
 		return err;
 	}
-	if (turn_method == TURN_GATES)
+	if (card->method == TURN_GATES)
 		err = sim->ops->follow_list(sim, card->runlist);
 	else
 		err = sim->ops->take_slot(sim, card->runlist);
@@ -389,12 +384,18 @@ static int take_over(struct qgpu_card *card)
 
 static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
 {
-	struct qgpu_card *card = new_card(to_qgpu_sim_device(adev));
+	struct qgpu_sim_device *sim = to_qgpu_sim_device(adev);
+	struct qgpu_card *card;
 	int err;
 
+	if (readonly) {
+		dev_info(&adev->dev, "qgpu: readonly=1: not scheduled\n");
+		return -ENODEV;
+	}
+	card = new_card(sim);
 	if (!card)
 		return -ENOMEM;
-	err = build_card(card);
+	err = build_card(card, sim);
 	if (err)
 		goto err_put;
 	list_card(card);
@@ -406,8 +407,13 @@ static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_devic
 	if (err)
 		goto err_stop;
 	auxiliary_set_drvdata(adev, card);
+	if (sim->pdev && card->method != TURN_GATES) {
+		/* Two who submit can pair one's base with the other's length (hardware page 12). */
+		pr_warn("qgpu: card %u: method=images beside a driver is for tests\n", card->index);
+		add_taint(TAINT_USER, LOCKDEP_STILL_OK);
+	}
 	pr_info("qgpu: card %u: %s, %s: scheduling runlist %u by %s\n", card->index, card->name,
-		card->uuid, card->runlist, method);
+		card->uuid, card->runlist, card->method == TURN_GATES ? "gates" : "images");
 	return 0;
 
 err_stop:
@@ -442,12 +448,13 @@ static void open_gates(struct qgpu_card *card)
 static void sim_remove(struct auxiliary_device *adev)
 {
 	struct qgpu_card *card = auxiliary_get_drvdata(adev);
-	struct qgpu_sim_device *sim = card->sim;
+	struct qgpu_sim_device *sim = card->io.sim;
 
 	unlist_card(card);
 	set_running(card, false);
 	qgpu_sched_stop(card);
-	if (turn_method == TURN_GATES)
+	cancel_work_sync(&card->give_work);
+	if (card->method == TURN_GATES)
 		open_gates(card);
 	/* Until this returned the driver may tell us of changes, and they are applied. */
 	sim->ops->give_slot(sim, card->runlist);
@@ -469,10 +476,8 @@ static struct auxiliary_driver sim_driver = {
 
 static int parse_parameters(void)
 {
-	if (!strcmp(method, "gates")) {
-		turn_method = TURN_GATES;
-	} else if (strcmp(method, "images")) {
-		pr_err("qgpu: method=%s: images or gates\n", method);
+	if (strcmp(method, "auto") && strcmp(method, "images") && strcmp(method, "gates")) {
+		pr_err("qgpu: method=%s: auto, images or gates\n", method);
 		return -EINVAL;
 	}
 	if (hold_max_ms < 10 || hold_max_ms > 2000) {

@@ -8,7 +8,8 @@
  *   stats.c      counters out
  *   log.c        who was on the engine: a ring, a counter and tracepoints
  *   event.c      events: queued under the lock, sent outside it
- *   card.c       a card's life: bus device, registers, slot, list of cards, state
+ *   card.c       a card's life: bus device, slot, list of cards, state
+ *   io.c         its registers and memory: simulated ──► io_pci.c  on the PCI bus
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
  *   pci.c        real cards: a survey each, nothing else
  *   sched.c      a worker and a timer a card: turn_run() and what follows an error
@@ -50,12 +51,12 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <linux/qgpu.h>
+#include "io.h"
 #include "turn.h"
 
 struct netlink_ext_ack;
 struct nlattr;
 struct qgpu_log;
-struct qgpu_sim_device;
 
 /* Ancestors of a process that are remembered: those nearest to the root, which is one. */
 #define QGPU_ANCESTORS_MAX 32
@@ -138,7 +139,7 @@ struct qgpu_told {
  * struct qgpu_card - a card
  *
  * Set once at creation:
- * @sim: the simulated card it is
+ * @io: its registers and memory
  * @hw, @images, @image_bytes: chip, its two list buffers
  * @runlist, @engine_index: what is scheduled: graphics and compute
  * @params: the planner's constants
@@ -148,6 +149,7 @@ struct qgpu_told {
  * @index: lowest free number when it came [qgpu_cards_lock]
  *
  * [lock]:
+ * @method: what enforces; becomes gates when the turn falls back to them
  * @running: it may be changed and is scheduled; false from the moment its device goes
  * @slot_taken: the driver handed its list over
  * @state, @reason, @errors: health; constant sentence; failed turns in a row
@@ -168,7 +170,7 @@ struct qgpu_card {
 	struct kref ref;
 	u32 index;
 
-	struct qgpu_sim_device *sim;
+	struct qgpu_io io;
 	struct hw hw;
 	struct hw_mem images[2];
 	u32 runlist, engine_index;
@@ -181,8 +183,10 @@ struct qgpu_card {
 	struct kthread_work work;
 	struct hrtimer timer;
 	struct work_struct event_work;
+	struct work_struct give_work;
 
 	struct mutex lock;
+	enum turn_method method;
 	bool running, slot_taken;
 	enum qgpu_card_state state;
 	const char *reason;
@@ -237,6 +241,8 @@ void qgpu_card_put(struct qgpu_card *card);
 void qgpu_card_judge_locked(struct qgpu_card *card, int error);
 /* Somebody else's list was found in the slot: the next turn or apply puts ours over it. */
 void qgpu_card_readopt_locked(struct qgpu_card *card);
+/* Gates enforce from here on, though images did: the driver gets its slot back. */
+void qgpu_card_give_locked(struct qgpu_card *card);
 /* turn_apply(), with the slot taken back where that was lost. */
 int qgpu_card_apply_locked(struct qgpu_card *card);
 

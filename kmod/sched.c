@@ -64,6 +64,7 @@ static void run_turn(struct kthread_work *work)
 		next_ns = 0;
 	}
 	qgpu_card_judge_locked(card, err);
+	qgpu_card_give_locked(card);
 	now_ns = ktime_get_ns();
 	tell_tenants_locked(card, now_ns);
 	if (err)

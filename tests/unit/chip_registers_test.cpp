@@ -21,6 +21,15 @@ TEST(ChipRegisters, SayWhoTheChipIs) {
   EXPECT_EQ(card.read32(0x200c), 0xc46fu);
 }
 
+TEST(ChipRegisters, SayWhetherFirmwareRunsTheChip) {
+  SimCard card;
+  EXPECT_EQ(card.read32(0x111240), 0u);
+  chip_identity_set(card.model(), 0x162000a1u, true);
+  EXPECT_EQ(card.read32(0x111240), 1u);
+  EXPECT_EQ((card.read32(0x0) >> 20) & 0x1ff, 0x162u);
+  EXPECT_EQ((card.read32(0xa00) >> 20) & 0x1ff, 0x162u);
+}
+
 struct Reset {
   const char *what;
   uint32_t offset, value;

@@ -51,6 +51,14 @@ static inline u32 tu104_put(u32 field, u32 mask)
 #define TU104_PMC_BOOT_42_CHIP_ID TU104_BITS(28, 20)
 #define TU104_CHIP_ID 0x164u
 
+#define TU104_BAR0_BYTES 0x1000000u
+
+/* ---- GSP: does its core run the driver's firmware; NV_PRISCV_RISCV_CORE_SWITCH_RISCV_STATUS at
+ * NV_FALCON2_GSP_BASE, dev_riscv_pri.h of the open driver's tu102 headers ---- */
+
+#define TU104_GSP_RISCV_STATUS 0x111240u /* RO */
+#define TU104_GSP_RISCV_STATUS_ACTIVE TU104_BITS(0, 0)
+
 /* ---- NV_PFIFO: limits; dev_fifo.ref.txt ---- */
 
 #define TU104_PFIFO_CFG0 0x002004u /* RO */

@@ -9,13 +9,8 @@
 #include <linux/slab.h>
 
 #include "host.h"
+#include "regs.h"
 
-#define PCCSR_INST(c) (0x800000u + 8u * (c))
-#define PCCSR_INST_BIND BIT(31)
-#define PCCSR_CHANNEL(c) (0x800004u + 8u * (c))
-#define PCCSR_NEXT BIT(1)
-#define PCCSR_ENABLE_SET BIT(10)
-#define PCCSR_ENABLE_CLR BIT(11)
 #define DOORBELL 0xbb0090u
 
 /* RAMFC and instance block words (hardware page 6.1, 6.2). */
@@ -62,6 +57,12 @@ void front_channel_describe(const struct front_channel *channel, struct hw_chann
 		.inst_addr = channel->instance.addr,
 		.userd_addr = channel->userd_addr,
 	};
+}
+
+u32 front_channel_instance(const struct front_channel *channel)
+{
+	return (u32)(channel->instance.addr >> 12) | (u32)HW_TARGET_SYSMEM_COHERENT << 28 |
+	       PCCSR_INST_BIND;
 }
 
 u32 front_channel_token(const struct front_channel *channel)
@@ -265,9 +266,7 @@ static u32 channel_create(struct front_object *object, union front_params *param
 		free_parts(channel);
 		return RM_INSUFFICIENT_RESOURCES;
 	}
-	sim_card_write32(host->card, PCCSR_INST(id),
-			 (u32)(channel->instance.addr >> 12) |
-				 (u32)HW_TARGET_SYSMEM_COHERENT << 28 | PCCSR_INST_BIND);
+	sim_card_write32(host->card, PCCSR_INST(id), front_channel_instance(channel));
 	list_add_tail(&channel->node, &tsg->channels);
 	tsg->channel_count++;
 	if (front_tell_channel_created_locked(channel)) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * debugfs.c - the judge's view, qgpu_sim/cardN/: "totals" and "tsgs" from the chip's own exact
- * record, "gates" for what a TSG's slice is and how many of its channels are stopped, "objects" for
- * leaks. Lines of "name value"; nothing here can be changed.
+ * record, "gates" for what a TSG's slice is and how many of its channels are stopped, "believes"
+ * for what the driver last set beside what the registers say, "objects" for leaks. Lines of "name
+ * value". A write to "insist" has the driver submit its list, whoever holds the slot.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
 #include "host.h"
+#include "regs.h"
 
 static int totals_show(struct seq_file *out, void *unused)
 {
@@ -93,6 +95,54 @@ static int gates_show(struct seq_file *out, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(gates);
 
+static void show_pair(struct seq_file *out, const char *what, u32 id, u32 wanted, u32 found)
+{
+	seq_printf(out, "%s %u %08x %08x\n", what, id, wanted, found);
+}
+
+/* What the driver last set, and what the registers say: name, number, wanted, found. */
+static int believes_show(struct seq_file *out, void *unused)
+{
+	struct front_host *host = out->private;
+	struct sim_card *card = host->card;
+	const struct front_channel *channel;
+	u32 r = card->gr_runlist, id;
+	struct front_tsg *tsg;
+
+	mutex_lock(&host->mutex);
+	show_pair(out, "base_lo", r, lower_32_bits(host->last_list) | HW_TARGET_SYSMEM_COHERENT,
+		  sim_card_read32(card, RUNLIST_BASE_LO(r)));
+	show_pair(out, "base_hi", r, upper_32_bits(host->last_list),
+		  sim_card_read32(card, RUNLIST_BASE_HI(r)));
+	show_pair(out, "submit", r, host->last_entries, sim_card_read32(card, RUNLIST_SUBMIT(r)));
+	show_pair(out, "sched_disable", r, 0, sim_card_read32(card, SCHED_DISABLE));
+	list_for_each_entry(tsg, &host->tsgs, node) {
+		list_for_each_entry(channel, &tsg->channels, node) {
+			id = channel->id;
+			show_pair(out, "instance", id, front_channel_instance(channel),
+				  sim_card_read32(card, PCCSR_INST(id)));
+			show_pair(out, "enable", id,
+				  channel->scheduled && channel->gate == GATE_OPEN,
+				  sim_card_read32(card, PCCSR_CHANNEL(id)) & PCCSR_ENABLE);
+		}
+	}
+	mutex_unlock(&host->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(believes);
+
+static ssize_t insist_write(struct file *file, const char __user *from, size_t count, loff_t *pos)
+{
+	front_runlist_insist(file->private_data);
+	return count;
+}
+
+static const struct file_operations insist_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = insist_write,
+};
+
 /* Of all cards: a client is of no card. */
 static int objects_show(struct seq_file *out, void *unused)
 {
@@ -117,5 +167,7 @@ void front_debugfs_init(struct front_host *host, struct dentry *root)
 	debugfs_create_file("totals", 0400, host->debug_dir, host, &totals_fops);
 	debugfs_create_file("tsgs", 0400, host->debug_dir, host, &tsgs_fops);
 	debugfs_create_file("gates", 0400, host->debug_dir, host, &gates_fops);
+	debugfs_create_file("believes", 0400, host->debug_dir, host, &believes_fops);
+	debugfs_create_file("insist", 0200, host->debug_dir, host, &insist_fops);
 	debugfs_create_file("objects", 0400, host->debug_dir, host, &objects_fops);
 }

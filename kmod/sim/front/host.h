@@ -91,6 +91,7 @@ struct front_past {
  * @events, @events_ctx: the listener, NULL if none
  * @slot_taken: the listener holds the slot of the graphics runlist
  * @list_followed: it is told of the lists that are submitted
+ * @last_list, @last_entries: what was submitted last
  * @list_lost: the chip did not take the last list
  * @serials: room for list_changed
  * @past, @past_count: ring of what is gone
@@ -112,6 +113,8 @@ struct front_host {
 	u64 next_serial;
 	struct sim_mem lists[2];
 	u32 spare;
+	u64 last_list;
+	u32 last_entries;
 	const struct qgpu_driver_events *events;
 	void *events_ctx;
 	bool slot_taken, list_followed;
@@ -176,6 +179,8 @@ void front_channel_describe(const struct front_channel *channel, struct hw_chann
  * there are on the card: which were rung before it in the same page is not known. */
 void front_ring_channels(struct front_client *client, struct front_host *host, u32 token);
 u32 front_channel_token(const struct front_channel *channel);
+/* What its PCCSR INST is bound to. */
+u32 front_channel_instance(const struct front_channel *channel);
 
 /* ---- gate.c ---- */
 
@@ -188,6 +193,8 @@ int front_runlist_init(struct front_host *host);
 void front_runlist_fini(struct front_host *host);
 /* The list changed: submit it, or tell who holds the slot. Caller holds host->mutex. */
 void front_runlist_publish_locked(struct front_host *host);
+/* As a driver that knows of nobody else: submit the list, whoever holds the slot. */
+void front_runlist_insist(struct front_host *host);
 
 /* ---- listen.c ---- */
 

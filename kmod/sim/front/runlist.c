@@ -10,12 +10,7 @@
 #include <linux/slab.h>
 
 #include "host.h"
-
-#define RUNLIST_BASE_LO(r) (0x2b00u + 16u * (r))
-#define RUNLIST_BASE_HI(r) (0x2b04u + 16u * (r))
-#define RUNLIST_SUBMIT(r) (0x2b08u + 16u * (r))
-#define RUNLIST_SUBMIT_INFO(r) (0x2b0cu + 16u * (r))
-#define RUNLIST_PENDING BIT(15)
+#include "regs.h"
 
 #define ENTRY_BYTES 16u
 #define ENTRIES_MAX (CHIP_CHANNELS + CHIP_TSGS)
@@ -95,6 +90,8 @@ static void submit(struct front_host *host, const struct sim_mem *list, u32 entr
 {
 	u32 r = host->card->gr_runlist;
 
+	host->last_list = list->addr;
+	host->last_entries = entries;
 	wait_taken(host);
 	sim_card_write32(host->card, RUNLIST_BASE_LO(r),
 			 lower_32_bits(list->addr) | HW_TARGET_SYSMEM_COHERENT);
@@ -124,6 +121,16 @@ void front_runlist_publish_locked(struct front_host *host)
 	host->spare ^= 1;
 	if (host->list_followed)
 		front_tell_list_locked(host);
+}
+
+void front_runlist_insist(struct front_host *host)
+{
+	struct sim_mem *list = &host->lists[host->spare];
+
+	mutex_lock(&host->mutex);
+	submit(host, list, write_list(host, list->cpu));
+	host->spare ^= 1;
+	mutex_unlock(&host->mutex);
 }
 
 int front_runlist_init(struct front_host *host)

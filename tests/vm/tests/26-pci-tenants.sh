@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: --icount --pci --timeout 240
+# 26-pci-tenants.sh: a card on the PCI bus with a driver and tenants on it, and qgpu.ko beside that driver by MMIO and DMA
+# of its own: 2:1 by images and by gates, everything as the driver set it after an unload under load, nothing written
+# where nothing may be, and whoever comes back is taken up again. 1 ms kernels.
+set -euo pipefail
+# shellcheck source=../lib.sh
+source "$(dirname "$0")/../lib.sh"
+# shellcheck source=../front-lib.sh
+source "$(dirname "$0")/../front-lib.sh"
+
+front_load pci=1
+device=$(grep -l 0x1eb8 /sys/bus/pci/devices/*/device)
+device=${device%/device}
+judge() { "$front_bin/judge" "$device" "$@"; }
+qgpunl() { "$front_bin/qgpunl" "$@"; }
+# said WHAT: the kernel's log says it since the last mark.
+log_from=1
+mark() { log_from=$(($(dmesg | wc -l) + 1)); }
+said() { dmesg | tail -n "+$log_from" | grep -q "$1"; }
+
+check_equal "the driver has the card" "$(basename "$(readlink -f "$device/driver")")" qgpu_sim
+check "its registers are the driver's" grep -q qgpu_sim /proc/iomem
+
+declare -A pids from ran
+start() { # NAME
+	"$front_bin/saturate" 1000 600 1 >"/run/$1" &
+	pids[$1]=$!
+}
+stop() { # NAME
+	kill -9 "${pids[$1]}"
+	wait "${pids[$1]}" 2>/dev/null || true
+	unset "pids[$1]"
+}
+over() { # SECONDS: ran[NAME] and card_ran_ns, by the card's own record
+	local name since
+	front_look
+	since=$card_ns
+	for name in "${!pids[@]}"; do from[$name]=${record[$name]:-0}; done
+	sleep "$1"
+	front_look
+	card_ran_ns=$((card_ns - since))
+	for name in "${!pids[@]}"; do ran[$name]=$((record[$name] - from[$name])); done
+}
+calc() { awk "BEGIN { printf \"%.4f\", $* }"; }
+is_within() { # VALUE WANTED TOLERANCE
+	awk -v v="$1" -v w="$2" -v t="$3" 'BEGIN { d = v - w; exit !(d <= t && d >= -t) }'
+}
+# two_to_one METHOD: both tenants are at work.
+two_to_one() {
+	local part delivered
+	check "a is bound" qgpunl bind 0 a pid="${pids[a]}"
+	check "b is bound" qgpunl bind 0 b pid="${pids[b]}"
+	sleep 1
+	over 5
+	part=$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")
+	delivered=$(calc "100 * (${ran[a]} + ${ran[b]}) / $card_ran_ns")
+	note "2:1 by $1: $part % of what both ran, together $delivered % of the card"
+	check "2:1 within 1 pp over 5 s by $1" is_within "$part" 66.6667 1
+	check "together they get 95 % by $1" is_within "$delivered" 97.5 2.5
+}
+# As the driver last set it: list in the slot, scheduling, and every channel's instance block and enable bit.
+as_the_driver_set_it() {
+	local off
+	off=$(awk '$3 != $4' "$front_debug/card0/believes")
+	check_equal "the slot and $(awk '$1 == "enable"' "$front_debug/card0/believes" | wc -l) channels are as the driver set them" \
+		"$off" ""
+}
+both_run() { # AFTER WHAT
+	over 0.5
+	check "a runs on $1" test "${ran[a]}" -gt 150000000
+	check "b runs on $1" test "${ran[b]}" -gt 150000000
+}
+
+start a
+start b
+
+# ---- looked at, and nothing else ----
+check "qgpu loads with readonly=1" modprobe qgpu readonly=1
+before=$(judge writes)
+survey=/sys/kernel/debug/qgpu/$(basename "$device")
+check "the card is surveyed" grep -q "state read" "$survey"
+sleep 0.5
+check_equal "nothing was written" "$(judge writes)" "$before"
+check_equal "nothing is scheduled" "$(qgpunl cards)" ""
+both_run "beside a survey"
+check "qgpu unloads" modprobe -r qgpu
+
+# ---- by gates, which is what a card on a bus gets ----
+mark
+check "qgpu loads" modprobe qgpu
+check "by gates" said "scheduling runlist 0 by gates"
+check "no register is claimed" bash -c "! grep -w qgpu /proc/iomem"
+check "plan 2:1" qgpunl plan 0 - replace a:weight=200 b:weight=100
+submits=$(front_value totals submits)
+two_to_one gates
+check_equal "nothing was submitted" "$(front_value totals submits)" "$submits"
+check "qgpu unloads under load" modprobe -r qgpu
+as_the_driver_set_it
+both_run "after gates"
+
+# ---- by images ----
+check "qgpu loads with images" modprobe qgpu method=images
+check "with a warning" said "beside a driver is for tests"
+check "plan 2:1" qgpunl plan 0 - replace a:weight=200 b:weight=100
+two_to_one images
+check_fails "nobody else submitted" said "somebody else submitted"
+echo 1 >"$front_debug/card0/insist"
+check "a list of the driver's is noticed" wait_until 2 said "somebody else submitted"
+over 1
+check "and the shares are kept" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 3
+# It goes on and on: then the list that stays is its own.
+mkfifo /run/nothing
+for ((i = 0; i < 400; i++)); do
+	echo 1 >"$front_debug/card0/insist"
+	read -rt 0.002 _ <>/run/nothing || true
+done
+check "who submits all the time keeps the slot" wait_until 2 said "by gates from now on"
+sleep 0.1
+submits=$(front_value totals submits)
+over 2
+check_equal "nobody submits any more" "$(front_value totals submits)" "$submits"
+check "and the shares are kept, by gates" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 2
+check "qgpu unloads under load" modprobe -r qgpu
+as_the_driver_set_it
+both_run "after images"
+
+stop a
+stop b
+check "nothing of them is left" wait_until 5 front_is_empty
+
+# ---- a card that it may not touch ----
+left_alone() { # WHY, AS THE LOG SAYS IT
+	local writes
+	writes=$(judge writes)
+	mark
+	modprobe qgpu
+	check "left alone: $1" said "$1"
+	check_equal "nothing is scheduled then" "$(qgpunl cards)" ""
+	check_equal "and nothing is written" "$(judge writes)" "$writes"
+	modprobe -r qgpu
+}
+judge firmware 1
+left_alone "firmware on the card runs its scheduler"
+judge firmware 0
+judge boot0 0x162000a1
+left_alone "it is another chip"
+judge boot0 0x164000a1
+judge presence 1
+left_alone "it does not answer"
+judge presence 0
+
+# ---- the driver goes first, and comes back ----
+check "qgpu is there" modprobe qgpu
+check "with the card" test -n "$(qgpunl cards)"
+check "the driver unloads" modprobe -r qgpu_sim
+check_equal "its card is gone" "$(qgpunl cards)" ""
+mark
+check "a driver that says that firmware runs it" modprobe qgpu_sim pci=1 firmware=550.90.07
+check "is believed" said "firmware on the card runs its scheduler"
+check "it unloads" modprobe -r qgpu_sim
+check "the driver is back" modprobe qgpu_sim pci=1
+check "plan 2:1" qgpunl plan 0 - replace a:weight=200 b:weight=100
+start a
+start b
+two_to_one "gates of the driver that came back"
+check "qgpu unloads last but one" modprobe -r qgpu
+as_the_driver_set_it
+stop a
+stop b
+front_unload
+done_testing
