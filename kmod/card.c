@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * card.c - a card from the moment its device appears until the last reader let go of it: list
- * buffers, the slot taken from the driver and given back, the list of all cards, and
- * the verdict on its health.
+ * buffers, the list of all cards, and the verdict on its health. Taking it from its driver and
+ * giving it back is hold.c's.
  *
  * Coming:  probe chip -> buffers, turn, worker -> listed -> listen (driver's objects are replayed)
  *          -> take_slot (its list is handed over in our first list_changed: turns begin)
@@ -10,7 +10,6 @@
  *          the slot again) -> unlisten -> objects freed
  */
 #include <linux/auxiliary_bus.h>
-#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/random.h>
@@ -54,6 +53,7 @@ static void card_release(struct kref *ref)
 
 	xa_destroy(&card->tenants);
 	xa_destroy(&card->tsgs);
+	mutex_destroy(&card->hold_lock);
 	mutex_destroy(&card->lock);
 	kfree(card);
 	atomic_dec(&qgpu_live);
@@ -201,17 +201,6 @@ void qgpu_card_give_locked(struct qgpu_card *card)
 	schedule_work(&card->give_work);
 }
 
-/* Calls of the driver's are made without the card's lock. */
-static void give_slot(struct work_struct *work)
-{
-	struct qgpu_card *card = container_of(work, struct qgpu_card, give_work);
-	struct qgpu_sim_device *sim = card->io.sim;
-
-	sim->ops->give_slot(sim, card->runlist);
-	if (sim->ops->follow_list(sim, card->runlist))
-		pr_err("qgpu: card %u: the driver does not report its list\n", card->index);
-}
-
 /* ---- coming and going ---- */
 
 static int find_engine(struct qgpu_card *card)
@@ -272,12 +261,13 @@ static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
 	kref_init(&card->ref);
 	INIT_LIST_HEAD(&card->node);
 	mutex_init(&card->lock);
+	mutex_init(&card->hold_lock);
 	xa_init(&card->tenants);
 	xa_init(&card->tsgs);
 	INIT_LIST_HEAD(&card->bound_pids);
 	INIT_LIST_HEAD(&card->events);
 	INIT_WORK(&card->event_work, qgpu_event_work);
-	INIT_WORK(&card->give_work, give_slot);
+	INIT_WORK(&card->give_work, qgpu_hold_give_slot);
 	card->method = choose_method(sim);
 	card->hw.ops = &tu104_ops;
 	strscpy(card->uuid, sim->uuid, sizeof(card->uuid));
@@ -350,36 +340,13 @@ static void unbuild_card(struct qgpu_card *card)
 	qgpu_io_close(&card->io);
 }
 
-static void set_running(struct qgpu_card *card, bool running)
+static void announce(struct qgpu_card *card, bool running)
 {
 	mutex_lock(&card->lock);
 	card->running = running;
 	qgpu_event_locked(card, running ? QGPU_EVENT_CARD_ADDED : QGPU_EVENT_CARD_REMOVED, NULL,
 			  NULL);
 	mutex_unlock(&card->lock);
-}
-
-/* The driver's objects, then its list: from here on the card is scheduled by us. */
-static int take_over(struct qgpu_card *card)
-{
-	struct qgpu_sim_device *sim = card->io.sim;
-	int err;
-
-	err = sim->ops->listen(sim, &qgpu_driver_events, card);
-	if (err) {
-		dev_err(&sim->adev.dev, "qgpu: the driver does not report its objects (error %d)\n",
-			err);
-		return err;
-	}
-	if (card->method == TURN_GATES)
-		err = sim->ops->follow_list(sim, card->runlist);
-	else
-		err = sim->ops->take_slot(sim, card->runlist);
-	if (err) {
-		dev_err(&sim->adev.dev, "qgpu: the driver keeps its runlist (error %d)\n", err);
-		sim->ops->unlisten(sim);
-	}
-	return err;
 }
 
 static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_device_id *id)
@@ -402,8 +369,8 @@ static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_devic
 	err = qgpu_sched_start(card);
 	if (err)
 		goto err_unlist;
-	set_running(card, true);
-	err = take_over(card);
+	announce(card, true);
+	err = qgpu_hold_take(card);
 	if (err)
 		goto err_stop;
 	auxiliary_set_drvdata(adev, card);
@@ -417,7 +384,7 @@ static int sim_probe(struct auxiliary_device *adev, const struct auxiliary_devic
 	return 0;
 
 err_stop:
-	set_running(card, false);
+	announce(card, false);
 	qgpu_sched_stop(card);
 err_unlist:
 	unlist_card(card);
@@ -427,38 +394,13 @@ err_put:
 	return err;
 }
 
-/* Channels that stay closed would never run again: as long as the card is there it is asked. */
-static void open_gates(struct qgpu_card *card)
-{
-	u32 tries;
-	int err;
-
-	/* TIMEOUT: 100 ms: a register that refuses for longer is not coming back by itself. */
-	for (tries = 0; tries < 100; tries++) {
-		mutex_lock(&card->lock);
-		err = turn_stop(card->turn);
-		mutex_unlock(&card->lock);
-		if (!err)
-			return;
-		msleep(1);
-	}
-	pr_err("qgpu: card %u: some channels are left disabled (error %d)\n", card->index, err);
-}
-
 static void sim_remove(struct auxiliary_device *adev)
 {
 	struct qgpu_card *card = auxiliary_get_drvdata(adev);
-	struct qgpu_sim_device *sim = card->io.sim;
 
 	unlist_card(card);
-	set_running(card, false);
-	qgpu_sched_stop(card);
-	cancel_work_sync(&card->give_work);
-	if (card->method == TURN_GATES)
-		open_gates(card);
-	/* Until this returned the driver may tell us of changes, and they are applied. */
-	sim->ops->give_slot(sim, card->runlist);
-	sim->ops->unlisten(sim);
+	announce(card, false);
+	qgpu_hold_give(card);
 	unbuild_card(card);
 	pr_info("qgpu: card %u: gone, its driver schedules it again\n", card->index);
 	qgpu_card_put(card);

@@ -22,9 +22,17 @@ static int __init qgpu_init(void)
 		qgpu_netlink_unregister();
 		return err;
 	}
+	err = qgpu_hold_register();
+	if (err) {
+		pr_err("qgpu: cannot hear of sleep and reboot (error %d)\n", err);
+		qgpu_cards_unregister();
+		qgpu_netlink_unregister();
+		return err;
+	}
 	err = qgpu_pci_register();
 	if (err) {
 		pr_err("qgpu: cannot list the cards on the PCI bus (error %d)\n", err);
+		qgpu_hold_unregister();
 		qgpu_cards_unregister();
 		qgpu_netlink_unregister();
 		return err;
@@ -37,6 +45,7 @@ static int __init qgpu_init(void)
 static void __exit qgpu_exit(void)
 {
 	qgpu_pci_unregister();
+	qgpu_hold_unregister();
 	/* Cards before the family: they go with events that it sends. */
 	qgpu_cards_unregister();
 	qgpu_netlink_unregister();

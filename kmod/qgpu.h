@@ -8,17 +8,20 @@
  *   stats.c      counters out
  *   log.c        who was on the engine: a ring, a counter and tracepoints
  *   event.c      events: queued under the lock, sent outside it
- *   card.c       a card's life: bus device, slot, list of cards, state
+ *   card.c       a card's life: bus device, list of cards, state
+ *   hold.c       it is taken over from its driver and given back, also for sleep and reboot
  *   io.c         its registers and memory: simulated ──► io_pci.c  on the PCI bus
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
  *   pci.c        real cards: a survey each, nothing else
  *   sched.c      a worker and a timer a card: turn_run() and what follows an error
  *   turn.c core/ hw/                                  portable; never see a lock
  *
- * Locks. There are two, both mutexes, taken in this order:
+ * Locks. There are three, all mutexes, taken in this order:
  *
  *   lock              protects                         held while           never while held
  *   ----------------  -------------------------------  -------------------  ----------------------
+ *   card->hold_lock   who has the card: we or its      taking over, giving  card->lock held
+ *                     driver                           back: may wait
  *   (driver's mutex)  the driver's objects             it calls our events  -
  *   qgpu_cards_lock   qgpu_cards; a card's .node,      a few list steps     anything that sleeps
  *                     .index                                                but card->lock
@@ -148,6 +151,10 @@ struct qgpu_told {
  *
  * @index: lowest free number when it came [qgpu_cards_lock]
  *
+ * [hold_lock]:
+ * @held: the driver tells us what exists
+ * @paused: and has its card back for a while
+ *
  * [lock]:
  * @method: what enforces; becomes gates when the turn falls back to them
  * @running: it may be changed and is scheduled; false from the moment its device goes
@@ -184,6 +191,9 @@ struct qgpu_card {
 	struct hrtimer timer;
 	struct work_struct event_work;
 	struct work_struct give_work;
+
+	struct mutex hold_lock;
+	bool held, paused;
 
 	struct mutex lock;
 	enum turn_method method;
@@ -245,6 +255,16 @@ void qgpu_card_readopt_locked(struct qgpu_card *card);
 void qgpu_card_give_locked(struct qgpu_card *card);
 /* turn_apply(), with the slot taken back where that was lost. */
 int qgpu_card_apply_locked(struct qgpu_card *card);
+
+/* ---- hold.c ---- */
+
+int qgpu_hold_register(void);
+void qgpu_hold_unregister(void);
+/* The driver's objects, then its list: from here on the card is scheduled by us. */
+int qgpu_hold_take(struct qgpu_card *card);
+/* Everything is as the driver set it, and no turn or event comes any more. */
+void qgpu_hold_give(struct qgpu_card *card);
+void qgpu_hold_give_slot(struct work_struct *work);
 
 /* ---- pci.c ---- */
 

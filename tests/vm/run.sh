@@ -12,6 +12,8 @@ usage() {
 	  --icount        one CPU whose clock counts instructions: exact, repeatable time, and sleeping is free
 	  --smp2          two CPUs that really run at the same time: for races
 	  --pci           with the chip model as a PCI device (pci/tu104.c), a card that no driver has
+	  --reboot        the script ends by rebooting: it prints its plan before, and each line of /out/expected has to be
+	                  among what QEMU said
 	  --timeout S     kill the VM after S seconds of host time (default 120)
 	  --mem MB        guest memory (default 1024)
 	  --out DIR       directory that the guest sees as /out, and where the logs go (default: a temporary one,
@@ -23,12 +25,13 @@ usage() {
 }
 
 RIG=$(cd "$(dirname "$0")" && pwd)
-mode=plain pci="" timeout_s=120 mem_mb=1024 out="" kernel_file=""
+mode=plain pci="" reboot="" timeout_s=120 mem_mb=1024 out="" kernel_file=""
 while (($#)); do
 	case $1 in
 	--icount) mode=icount ;;
 	--smp2) mode=smp2 ;;
 	--pci) pci=1 ;;
+	--reboot) reboot=1 ;;
 	--timeout) timeout_s=${2:?--timeout needs seconds} && shift ;;
 	--mem) mem_mb=${2:?--mem needs MB} && shift ;;
 	--out) out=${2:?--out needs a directory} && shift ;;
@@ -59,7 +62,7 @@ if [[ -z $out ]]; then
 fi
 mkdir -p "$out"
 out=$(realpath "$out")
-rm -f "$out"/{start,tap,console,dmesg,tainted,status,qemu.log,pipe,initramfs.cpio}
+rm -f "$out"/{start,tap,console,dmesg,tainted,status,expected,qemu.log,pipe,initramfs.cpio}
 
 qemu_pid=""
 # shellcheck disable=SC2317 # called by the trap
@@ -206,6 +209,11 @@ case $qemu_status in
 0)
 	if grep -qa 'Kernel panic' "$out/console"; then
 		fail "the guest kernel panicked"
+	elif [[ -n $reboot ]]; then
+		[[ -s $out/expected ]] || fail "the script expects nothing of the card"
+		while read -r line; do
+			grep -qxF "$line" "$out/qemu.log" || fail "not as expected: $line; but: $(tail -n 1 "$out/qemu.log")"
+		done <"$out/expected"
 	else
 		fail "the guest stopped without saying how the script ended"
 	fi

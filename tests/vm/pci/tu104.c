@@ -4,6 +4,7 @@
  * kmod/sim/chip at QEMU's virtual time. What the chip reads and writes of memory it does by DMA, as
  * long as it is bus master; a timer brings it to the next thing that a program can see there. BAR 5 is
  * the judge's (kmod/sim/judge.h), which a T4 does not have. There is no video memory and no interrupt.
+ * When the guest reboots, a line on stderr tells how the card was left.
  * Built by build-device.sh for exactly the QEMU that is installed, and preloaded into it by run.sh.
  */
 #include "qemu/osdep.h"
@@ -13,6 +14,7 @@
 #include "qemu/timer.h"
 #include "qemu/units.h"
 #include "qom/object.h"
+#include "sysemu/sysemu.h"
 
 #include "sim/judge.h"
 #include "tu104_chip.h"
@@ -25,6 +27,7 @@ struct Tu104 {
 	MemoryRegion bar0, judge;
 	struct tu104_chip *chip;
 	QEMUTimer *timer;
+	Notifier at_shutdown;
 };
 
 static uint64_t now_ns(void)
@@ -107,6 +110,11 @@ static int dma(void *ctx, uint64_t addr, void *buf, uint32_t bytes, bool to_gues
 	return result == MEMTX_OK ? 0 : -EFAULT;
 }
 
+static void tell(Notifier *notifier, void *unused)
+{
+	tu104_chip_tell(container_of(notifier, Tu104, at_shutdown)->chip, now_ns());
+}
+
 static void realize(PCIDevice *device, Error **errp)
 {
 	Tu104 *card = TU104(device);
@@ -117,6 +125,8 @@ static void realize(PCIDevice *device, Error **errp)
 		return;
 	}
 	card->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, timer_fired, card);
+	card->at_shutdown.notify = tell;
+	qemu_register_shutdown_notifier(&card->at_shutdown);
 	memory_region_init_io(&card->bar0, OBJECT(card), &bar0_ops, card, "tu104-bar0", 16 * MiB);
 	pci_register_bar(device, 0, PCI_BASE_ADDRESS_SPACE_MEMORY, &card->bar0);
 	memory_region_init_io(&card->judge, OBJECT(card), &judge_ops, card, "tu104-judge", JUDGE_BYTES);
@@ -127,6 +137,7 @@ static void unrealize(PCIDevice *device)
 {
 	Tu104 *card = TU104(device);
 
+	notifier_remove(&card->at_shutdown);
 	timer_free(card->timer);
 	tu104_chip_destroy(card->chip);
 }

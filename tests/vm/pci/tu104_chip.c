@@ -137,6 +137,19 @@ uint64_t tu104_chip_next_ns(const struct tu104_chip *card)
 	return (next > card->now_ns ? next : card->now_ns) + BATCH_NS;
 }
 
+void tu104_chip_tell(struct tu104_chip *card, uint64_t now_ns)
+{
+	const uint32_t slot = 0x2b00, sched_disable = 0x2630, channels = 0x800004;
+	uint32_t enabled = 0, i;
+
+	for (i = 0; i < CHIP_CHANNELS; i++)
+		enabled += tu104_chip_read(card, now_ns, channels + 8 * i) & 1;
+	fprintf(stderr, "tu104: left with base %02x%08x submit %08x sched_disable %08x enabled %u\n",
+		tu104_chip_read(card, now_ns, slot + 4), tu104_chip_read(card, now_ns, slot),
+		tu104_chip_read(card, now_ns, slot + 8),
+		tu104_chip_read(card, now_ns, sched_disable), enabled);
+}
+
 /* ---- the judge ---- */
 
 static uint64_t judge_number(struct tu104_chip *card, enum judge_number number)

@@ -28,6 +28,9 @@ void tu104_chip_write(struct tu104_chip *chip, uint64_t now_ns, uint32_t offset,
 uint32_t tu104_judge_read(struct tu104_chip *chip, uint64_t now_ns, uint32_t offset);
 void tu104_judge_write(struct tu104_chip *chip, uint64_t now_ns, uint32_t offset, uint32_t value);
 
+/* How the graphics runlist's slot and the channels are left, as a line to stderr. */
+void tu104_chip_tell(struct tu104_chip *chip, uint64_t now_ns);
+
 /* Bring it to @now_ns. Return: when to do so next, or UINT64_MAX. */
 uint64_t tu104_chip_advance(struct tu104_chip *chip, uint64_t now_ns);
 uint64_t tu104_chip_next_ns(const struct tu104_chip *chip);

@@ -67,6 +67,28 @@ as_the_driver_set_it() {
 	check_equal "the slot and $(awk '$1 == "enable"' "$front_debug/card0/believes" | wc -l) channels are as the driver set them" \
 		"$off" ""
 }
+shares_are_kept() { # WHEN
+	over 2
+	check "the shares are kept $1" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 2
+}
+# As far as a VM can go without its root's file system: everybody frozen, and woken.
+sleeps() { # METHOD
+	mark
+	check "the machine falls asleep by $1" bash -c "echo freeze >/sys/power/state"
+	check "the driver has its card for that" said "given back to its driver for sleep"
+	check "and no longer" said "taken over again"
+	shares_are_kept "after sleep by $1"
+}
+state_is() { [[ $(qgpunl cards | cut -d' ' -f2) == "$1" ]]; }
+is_lost() { # METHOD
+	judge presence 1
+	check "a card off the bus is lost by $1" wait_until 5 state_is 2
+	sleep 0.1
+	judge presence 0
+	check "it is back by $1" wait_until 5 state_is 0
+	sleep 1 # rings were lost: who waits for one is found by and by
+	shares_are_kept "after that by $1"
+}
 both_run() { # AFTER WHAT
 	over 0.5
 	check "a runs on $1" test "${ran[a]}" -gt 150000000
@@ -75,6 +97,8 @@ both_run() { # AFTER WHAT
 
 start a
 start b
+echo freezer >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
 
 # ---- looked at, and nothing else ----
 check "qgpu loads with readonly=1" modprobe qgpu readonly=1
@@ -96,6 +120,8 @@ check "plan 2:1" qgpunl plan 0 - replace a:weight=200 b:weight=100
 submits=$(front_value totals submits)
 two_to_one gates
 check_equal "nothing was submitted" "$(front_value totals submits)" "$submits"
+sleeps gates
+is_lost gates
 check "qgpu unloads under load" modprobe -r qgpu
 as_the_driver_set_it
 both_run "after gates"
@@ -110,18 +136,19 @@ echo 1 >"$front_debug/card0/insist"
 check "a list of the driver's is noticed" wait_until 2 said "somebody else submitted"
 over 1
 check "and the shares are kept" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 3
+sleeps images
+is_lost images
 # It goes on and on: then the list that stays is its own.
-mkfifo /run/nothing
+exec {nothing}<> <(:)
 for ((i = 0; i < 400; i++)); do
 	echo 1 >"$front_debug/card0/insist"
-	read -rt 0.002 _ <>/run/nothing || true
+	read -rt 0.002 -u "$nothing" _ || true
 done
 check "who submits all the time keeps the slot" wait_until 2 said "by gates from now on"
 sleep 0.1
 submits=$(front_value totals submits)
-over 2
+shares_are_kept "by gates"
 check_equal "nobody submits any more" "$(front_value totals submits)" "$submits"
-check "and the shares are kept, by gates" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 2
 check "qgpu unloads under load" modprobe -r qgpu
 as_the_driver_set_it
 both_run "after images"
@@ -154,6 +181,16 @@ judge presence 0
 # ---- the driver goes first, and comes back ----
 check "qgpu is there" modprobe qgpu
 check "with the card" test -n "$(qgpunl cards)"
+start a
+start b
+sleep 0.5
+judge presence 2
+check "a card without power is lost" wait_until 5 state_is 2
+judge presence 0 # with nothing in it
+sleep 0.2
+stop a
+stop b
+check "its tenants go all the same" wait_until 5 front_is_empty
 check "the driver unloads" modprobe -r qgpu_sim
 check_equal "its card is gone" "$(qgpunl cards)" ""
 mark
