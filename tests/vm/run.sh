@@ -62,7 +62,7 @@ if [[ -z $out ]]; then
 fi
 mkdir -p "$out"
 out=$(realpath "$out")
-rm -f "$out"/{start,tap,console,dmesg,tainted,status,expected,qemu.log,pipe,initramfs.cpio}
+rm -f "$out"/{start,tap,console,dmesg,tainted,status,expected,qemu.log,pipe,verdict,initramfs.cpio}
 
 qemu_pid=""
 # shellcheck disable=SC2317 # called by the trap
@@ -181,81 +181,12 @@ wall_ms=$(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
 
 # ---- the verdict ----
 
-PASSED=33 FAILED=35 INIT_FAILED=37 # (code << 1) | 1 of guest.sh's codes; QEMU's own errors exit 1, a panic exits 0
-reasons=()
-fail() { reasons+=("$1"); }
-
-# Anything the kernel says when it, or a module, is wrong. Case matters: these are its spellings.
-BAD_LOG='\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|KFENCE|ODEBUG)\b|[Uu]nable to handle|Kernel panic|general protection'
-BAD_LOG+='|Call Trace|soft lockup|hard LOCKUP|blocked for more than|detected stall|detected expedited stall'
-BAD_LOG+='|possible (recursive|circular|irq lock)|(circular|recursive) locking|lock inversion|inconsistent lock state'
-BAD_LOG+='|suspicious RCU usage|bad unlock balance|held lock freed|lock held (when returning|at task exit)'
-BAD_LOG+='|still has locks held|sleeping function called|scheduling while atomic|refcount_t:|list_(add|del) corruption'
-BAD_LOG+='|double free|memory leak|new suspected memory leaks|nobody cared|DMA-API: .*(error|leak)|Bad page'
-BAD_LOG+='|divide error|invalid opcode|stack guard page|page allocation failure|# *not ok|\] +not ok '
-# dmesg is read from the mark on; the console has only warnings and worse, and before the mark there should be none.
-bad_lines() {
-	{
-		[[ ! -e $out/dmesg ]] || awk -v mark="$LOG_MARK" 'found; index($0, mark) { found = 1 }' "$out/dmesg"
-		[[ ! -e $out/console ]] || tr -d '\r' <"$out/console"
-	} | grep -aE "$BAD_LOG" | awk '!seen[$0]++'
-}
-
-case $qemu_status in
-"$PASSED") ;;
-"$FAILED") fail "the script exited with status $(cat "$out/status" 2>/dev/null || echo unknown)" ;;
-"$INIT_FAILED") fail "the guest could not set itself up" ;;
-124 | 137) fail "timed out after $timeout_s s" ;;
-0)
-	if grep -qa 'Kernel panic' "$out/console"; then
-		fail "the guest kernel panicked"
-	elif [[ -n $reboot ]]; then
-		[[ -s $out/expected ]] || fail "the script expects nothing of the card"
-		while read -r line; do
-			grep -qxF "$line" "$out/qemu.log" || fail "not as expected: $line; but: $(tail -n 1 "$out/qemu.log")"
-		done <"$out/expected"
-	else
-		fail "the guest stopped without saying how the script ended"
-	fi
-	;;
-*) fail "QEMU failed with status $qemu_status: $(head -n 1 "$out/qemu.log")" ;;
-esac
-
-plans=$(grep -acE '^1\.\.[0-9]+' "$out/tap" || true)
-oks=$(grep -acE '^ok\b' "$out/tap" || true)
-not_oks=$(grep -acE '^not ok\b' "$out/tap" || true)
-skips=$(grep -aciE '^ok\b.*# *skip' "$out/tap" || true)
-planned=$(grep -aoEm1 '^1\.\.[0-9]+' "$out/tap" | cut -c4- || true)
-((plans)) || fail "no TAP plan line was printed"
-((plans < 2)) || fail "$plans TAP plan lines were printed"
-((not_oks == 0)) || fail "$not_oks tests failed"
-if ((plans == 1 && oks + not_oks != planned)); then
-	fail "$planned tests were planned, $((oks + not_oks)) reported"
-fi
-if ((plans == 1 && planned == 0)) && ! grep -qaiE '^1\.\.0 *# *skip' "$out/tap"; then
-	fail "the plan is empty and gives no reason to skip"
-fi
-
-if ((qemu_status == PASSED || qemu_status == FAILED)); then
-	grep -qF "$LOG_MARK" "$out/dmesg" 2>/dev/null || fail "the kernel log did not come back whole"
-	# bad page 5, died 7, warned 9, soft lockup 14
-	tainted=$(cat "$out/tainted" 2>/dev/null || echo 0)
-	(((tainted & (1 << 5 | 1 << 7 | 1 << 9 | 1 << 14)) == 0)) || fail "the guest kernel is tainted ($tainted)"
-fi
-bad=$(bad_lines || true)
-[[ -z $bad ]] || fail "the kernel log has $(wc -l <<<"$bad") bad lines, first: $(head -n 1 <<<"$bad")"
-
 took=$((wall_ms / 1000)).$(printf %03d $((wall_ms % 1000)))
-if ((${#reasons[@]} == 0)); then
-	echo "run.sh: passed $(basename "$script") ($mode): $oks tests, $skips skipped, $took s" >&2
+if "$RIG/verdict.sh" "$out" "$qemu_status" "$timeout_s" "$LOG_MARK" $reboot >"$out/verdict"; then
+	echo "run.sh: passed $(basename "$script") ($mode): $(<"$out/verdict"), $took s" >&2
 	exit 0
 fi
-for reason in "${reasons[@]}"; do
-	echo "run.sh: FAILED $(basename "$script") ($mode): $reason" >&2
-done
-if [[ -n $bad ]]; then
-	head -n 20 <<<"$bad" | sed 's/^/run.sh:   /' >&2
-fi
+sed "s/^/run.sh: FAILED $(basename "$script") ($mode): /" "$out/verdict" >&2
 keep_out=1
 echo "run.sh: logs are in $out ($took s)" >&2
 exit 1
