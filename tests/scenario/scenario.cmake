@@ -4,7 +4,8 @@ qgpu_add_test(scenario_test
   SOURCES tests/scenario/list_changes_test.cpp tests/scenario/rotation_test.cpp
           tests/scenario/windows_test.cpp tests/scenario/trouble_test.cpp
           tests/scenario/random_test.cpp tests/scenario/misfit_test.cpp
-  LIBRARIES qgpu_core qgpu_hw qgpu_chip)
+  LIBRARIES qgpu_core qgpu_hw qgpu_chip
+  OPTIONS -O1)
 
 # What the scheduling rule promises, one file a kind of promise, judged by the strict windows of
 # bench/judge.hpp.
@@ -17,7 +18,8 @@ qgpu_add_test(promises_test
           tests/scenario/promises_sync_test.cpp tests/scenario/promises_tails_test.cpp
           tests/scenario/promises_turns_test.cpp tests/scenario/promises_waits_test.cpp
           bench/policies/trace.cpp
-  LIBRARIES qgpu_core qgpu_hw qgpu_chip)
+  LIBRARIES qgpu_core qgpu_hw qgpu_chip
+  OPTIONS -O1)
 target_include_directories(promises_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)
 target_compile_definitions(promises_test PRIVATE QGPU_BENCH_DATA="${PROJECT_SOURCE_DIR}/bench/data")
 
@@ -25,6 +27,7 @@ target_compile_definitions(promises_test PRIVATE QGPU_BENCH_DATA="${PROJECT_SOUR
 if(TARGET qgpu_daemon)
   qgpu_add_test(bounds_test
     SOURCES tests/scenario/promises_bounds_test.cpp
-    LIBRARIES qgpu_daemon qgpu_core qgpu_hw qgpu_chip)
+    LIBRARIES qgpu_daemon qgpu_core qgpu_hw qgpu_chip
+    OPTIONS -O1)
   target_include_directories(bounds_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)
 endif()

@@ -9,5 +9,6 @@ qgpu_add_test(stress_test
           tests/stress/storm_test.cpp
           tests/stress/switches_test.cpp
           tests/stress/troubles_test.cpp
-  LIBRARIES qgpu_core qgpu_hw qgpu_chip)
+  LIBRARIES qgpu_core qgpu_hw qgpu_chip
+  OPTIONS -O1)
 target_include_directories(stress_test PRIVATE ${PROJECT_SOURCE_DIR}/bench)

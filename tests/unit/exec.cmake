@@ -13,7 +13,8 @@ qgpu_add_test(exec_test
           tests/unit/exec_protocol_test.cpp
           tests/unit/exec_rm_test.cpp
           tests/unit/exec_windows_test.cpp
-  LIBRARIES qgpu_exec)
+  LIBRARIES qgpu_exec
+  OPTIONS -O1)
 # Loaded at run time, as the real one is.
 add_library(fake_nvml MODULE EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/fakes/fake_nvml.cpp)
 target_include_directories(fake_nvml PRIVATE ${PROJECT_SOURCE_DIR}/tests)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # verdict.sh OUT QEMU_STATUS TIMEOUT_S LOG_MARK [1]: judges what a run of run.sh left in its folder OUT: tap, status,
-# dmesg, console, tainted, qemu.log; 1: it ends by rebooting, and each line of expected is among QEMU's. Prints one line of numbers and exits with 0 if it passed; else prints why not, a reason a line, and the
-# first bad lines of the kernel's log.
+# dmesg, console, tainted, qemu.log; with 1 a run that ends by rebooting, of which each line of OUT/expected is among
+# QEMU's. Prints one line of numbers and exits with 0 if it passed; else why not, a reason a line.
 set -euo pipefail
 
 out=$1 qemu_status=$2 timeout_s=$3 log_mark=$4 reboot=${5:-}

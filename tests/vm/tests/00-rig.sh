@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# vm: --timeout 120
 # 00-rig.sh: says whether the VM rig gives the other tests what they rely on. Runs in the guest, through run.sh.
 # Tests nothing of qgpu itself.
 # shellcheck disable=SC2317 # check calls the functions
