@@ -177,6 +177,8 @@ void qgpu_card_readopt_locked(struct qgpu_card *card)
 	pr_warn_ratelimited(
 		"qgpu: card %u: somebody else submitted on runlist %u (%llu times so far)\n",
 		card->index, card->runlist, counters.losses);
+	if (!turn_uses_gates(card->turn) && qgpu_strangers_found_locked(card))
+		turn_gates_begin(card->turn);
 	turn_start(card->turn, ktime_get_ns());
 }
 
@@ -196,8 +198,7 @@ void qgpu_card_give_locked(struct qgpu_card *card)
 	if (card->method == TURN_GATES || !turn_uses_gates(card->turn))
 		return;
 	card->method = TURN_GATES;
-	pr_warn("qgpu: card %u: somebody else submits all the time: by gates from now on\n",
-		card->index);
+	pr_warn("qgpu: card %u: the driver keeps its list: by gates from now on\n", card->index);
 	schedule_work(&card->give_work);
 }
 
@@ -285,6 +286,8 @@ static void free_images(struct qgpu_card *card)
 	for (i = 0; i < ARRAY_SIZE(card->images); i++)
 		if (card->images[i].cpu)
 			card->io.kind->mem_free(&card->io, &card->images[i]);
+	kvfree(card->known);
+	card->known = NULL;
 }
 
 /* Everything that a card needs before anybody hears of it. */
@@ -309,6 +312,11 @@ static int build_card(struct qgpu_card *card, struct qgpu_sim_device *sim)
 		if (err)
 			goto err_images;
 	}
+	err = -ENOMEM;
+	if (card->io.kind->mem_map)
+		card->known = kvcalloc(card->hw.id.channels, sizeof(*card->known), GFP_KERNEL);
+	if (card->io.kind->mem_map && !card->known)
+		goto err_images;
 	err = make_turn(card);
 	if (err)
 		goto err_images;

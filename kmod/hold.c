@@ -21,11 +21,24 @@ static void set_running(struct qgpu_card *card, bool running)
 	mutex_unlock(&card->lock);
 }
 
+/* Its list stays if there is somebody in it whom a list of ours would leave out. */
+static void look_for_strangers(struct qgpu_card *card)
+{
+	mutex_lock(&card->lock);
+	if (card->method != TURN_GATES && qgpu_strangers_found_locked(card)) {
+		pr_warn("qgpu: card %u: the driver keeps its list: by gates\n", card->index);
+		turn_gates_begin(card->turn);
+		card->method = TURN_GATES;
+	}
+	mutex_unlock(&card->lock);
+}
+
 /* Its list, and every change of it. It is told at once, and turns begin with that. */
 static int take_list(struct qgpu_card *card)
 {
 	struct qgpu_sim_device *sim = card->io.sim;
 
+	look_for_strangers(card);
 	if (card->method == TURN_GATES)
 		return sim->ops->follow_list(sim, card->runlist);
 	return sim->ops->take_slot(sim, card->runlist);

@@ -33,11 +33,16 @@ struct qgpu_io {
  * struct qgpu_io_kind - one of the two
  * @open: 0; -errno with the reason in the log
  * @close: all memory was given back
+ * @mem_map: the page of memory at @addr as the card finds it, for reading; NULL: no way to that. Its
+ *           result may be ERR_PTR(): -EOPNOTSUPP: it is not in this machine's memory; -ENOMEM. To be
+ *           unmapped
  * @mem_alloc: zeroed memory that the card can read, 4 KiB aligned; 0, -ENOMEM, -ENOSPC; may sleep
  */
 struct qgpu_io_kind {
 	int (*open)(struct qgpu_io *io);
 	void (*close)(struct qgpu_io *io);
+	const void *(*mem_map)(struct qgpu_io *io, enum hw_target target, u64 addr);
+	void (*mem_unmap)(struct qgpu_io *io, const void *page);
 	int (*mem_alloc)(struct qgpu_io *io, u32 bytes, struct hw_mem *out);
 	void (*mem_free)(struct qgpu_io *io, struct hw_mem *mem);
 };

@@ -11,6 +11,8 @@
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
 #include <linux/io.h>
+#include <linux/iommu.h>
+#include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
@@ -253,9 +255,35 @@ static void mem_free(struct qgpu_io *io, struct hw_mem *mem)
 	mem->cpu = NULL;
 }
 
+/* What the card calls @addr is a bus address; behind an IOMMU that is not where it lies. */
+static phys_addr_t physical(struct pci_dev *pdev, u64 addr)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(&pdev->dev);
+
+	return domain ? iommu_iova_to_phys(domain, addr) : addr;
+}
+
+static const void *map_page(struct qgpu_io *io, enum hw_target target, u64 addr)
+{
+	phys_addr_t at = physical(io->bar->pdev, addr);
+	void *page;
+
+	if (target == HW_TARGET_VIDMEM || !at || !page_is_ram(PHYS_PFN(at)))
+		return ERR_PTR(-EOPNOTSUPP);
+	page = memremap(at & PAGE_MASK, PAGE_SIZE, MEMREMAP_WB);
+	return page ? page : ERR_PTR(-ENOMEM);
+}
+
+static void unmap_page(struct qgpu_io *io, const void *page)
+{
+	memunmap((void *)page);
+}
+
 const struct qgpu_io_kind qgpu_io_pci = {
 	.open = open,
 	.close = close,
+	.mem_map = map_page,
+	.mem_unmap = unmap_page,
 	.mem_alloc = mem_alloc,
 	.mem_free = mem_free,
 };

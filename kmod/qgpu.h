@@ -12,6 +12,7 @@
  *   hold.c       it is taken over from its driver and given back, also for sleep and reboot
  *   io.c         its registers and memory: simulated ──► io_pci.c  on the PCI bus
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
+ *   stranger.c   channels in the driver's list that it did not tell of
  *   pci.c        real cards: a survey each, nothing else
  *   sched.c      a worker and a timer a card: turn_run() and what follows an error
  *   turn.c core/ hw/                                  portable; never see a lock
@@ -146,6 +147,7 @@ struct qgpu_told {
  * @hw, @images, @image_bytes: chip, its two list buffers
  * @runlist, @engine_index: what is scheduled: graphics and compute
  * @params: the planner's constants
+ * @known: [lock] room for stranger.c, by channel id; NULL: the driver's list cannot be read
  * @uuid, @name: as the driver reports them
  * @since_ns: when counting began
  *
@@ -182,6 +184,7 @@ struct qgpu_card {
 	struct hw_mem images[2];
 	u32 runlist, engine_index;
 	struct core_params params;
+	u64 *known;
 	char uuid[48];
 	char name[32];
 	u64 since_ns;
@@ -265,6 +268,11 @@ int qgpu_hold_take(struct qgpu_card *card);
 /* Everything is as the driver set it, and no turn or event comes any more. */
 void qgpu_hold_give(struct qgpu_card *card);
 void qgpu_hold_give_slot(struct work_struct *work);
+
+/* ---- stranger.c ---- */
+
+/* The list in the slot, which is not ours, has channels that nobody told of, or cannot be read. */
+bool qgpu_strangers_found_locked(struct qgpu_card *card);
 
 /* ---- pci.c ---- */
 

@@ -440,6 +440,11 @@ u64 turn_hangs(const struct turn *turn, struct core_tenant **last)
 	return turn->core.hangs;
 }
 
+void turn_gates_begin(struct turn *turn)
+{
+	turn->gates = true;
+}
+
 bool turn_uses_gates(const struct turn *turn)
 {
 	return turn->gates;

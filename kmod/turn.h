@@ -163,6 +163,8 @@ u64 turn_refusals(const struct turn *turn, struct core_tenant **last);
 /* How often a kernel ran longer than its tenant's hang_ns while others waited, and whose it was
  * last (NULL: it is gone). */
 u64 turn_hangs(const struct turn *turn, struct core_tenant **last);
+/* From the next turn_start() on gates enforce windows, for good. */
+void turn_gates_begin(struct turn *turn);
 /* Gates are what enforces windows now. */
 bool turn_uses_gates(const struct turn *turn);
 /* The rotation's cycle in force, 0 = none. */

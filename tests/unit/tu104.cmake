@@ -6,6 +6,7 @@ qgpu_add_test(tu104_test
           tests/unit/tu104_runlist_test.cpp
           tests/unit/tu104_preempt_test.cpp
           tests/unit/tu104_gate_test.cpp
+          tests/unit/tu104_list_test.cpp
           tests/unit/tu104_status_test.cpp
   LIBRARIES qgpu_hw)
 qgpu_add_test(tu104_chip_test

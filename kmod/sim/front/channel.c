@@ -324,8 +324,7 @@ static void channel_destroy(struct front_object *object)
 			tsg->scheduled |= other->scheduled;
 		front_runlist_publish_locked(host);
 	}
-	if (host->events)
-		host->events->channel_destroyed(host->events_ctx, tsg->serial, channel->id);
+	front_tell_channel_destroyed_locked(channel);
 	if (!tsg->leaving)
 		front_tell_call_ended_locked(tsg);
 	if (tsg->leaving ? front_channel_off_locked(channel) : front_tsg_evict_locked(tsg, channel))

@@ -3,7 +3,8 @@
  * debugfs.c - the judge's view, qgpu_sim/cardN/: "totals" and "tsgs" from the chip's own exact
  * record, "gates" for what a TSG's slice is and how many of its channels are stopped, "believes"
  * for what the driver last set beside what the registers say, "objects" for leaks. Lines of "name
- * value". A write to "insist" has the driver submit its list, whoever holds the slot.
+ * value". A write to "insist" has the driver submit its list, whoever holds the slot; of TSGs that
+ * a process makes while its number is in "hidden_pid" it tells nobody.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -168,6 +169,7 @@ void front_debugfs_init(struct front_host *host, struct dentry *root)
 	debugfs_create_file("tsgs", 0400, host->debug_dir, host, &tsgs_fops);
 	debugfs_create_file("gates", 0400, host->debug_dir, host, &gates_fops);
 	debugfs_create_file("believes", 0400, host->debug_dir, host, &believes_fops);
+	debugfs_create_u32("hidden_pid", 0600, host->debug_dir, &host->hidden_pid);
 	debugfs_create_file("insist", 0200, host->debug_dir, host, &insist_fops);
 	debugfs_create_file("objects", 0400, host->debug_dir, host, &objects_fops);
 }

@@ -21,6 +21,7 @@
  * struct front_tsg - a TSG; all [host->mutex] unless set once
  * @serial, @id, @runlist, @opener, @uid, @vaspace: set once; opener and vaspace are references
  * @timeslice_us: as asked through the driver, whose "us" are units of 1024 ns
+ * @hidden: the listener is never told of it; set once
  * @scheduled: a channel of it was scheduled, so it is in the list
  * @leaving: its owner is freeing all of it
  * @node: in host->tsgs, or host->zombies when nobody owns it any more
@@ -34,7 +35,7 @@ struct front_tsg {
 	struct front_account *account;
 	struct front_vaspace *vaspace;
 	u64 timeslice_us;
-	bool scheduled, leaving;
+	bool hidden, scheduled, leaving;
 	u32 channel_count;
 	struct list_head channels;
 	struct list_head node;
@@ -95,6 +96,7 @@ struct front_past {
  * @list_lost: the chip did not take the last list
  * @serials: room for list_changed
  * @past, @past_count: ring of what is gone
+ * @hidden_pid: whose TSGs the listener is not told of; 0: nobody's
  * @trace: has locks of its own
  */
 struct front_host {
@@ -120,6 +122,7 @@ struct front_host {
 	bool slot_taken, list_followed;
 	bool list_lost;
 	u64 *serials;
+	u32 hidden_pid;
 	struct front_past past[HOST_HISTORY];
 	u64 past_count;
 
@@ -201,7 +204,9 @@ void front_runlist_insist(struct front_host *host);
 extern const struct qgpu_sim_ops front_sim_ops;
 /* Tell the listener, if there is one. Caller holds host->mutex. */
 int front_tell_tsg_created_locked(struct front_tsg *tsg);
+void front_tell_tsg_destroyed_locked(struct front_tsg *tsg);
 int front_tell_channel_created_locked(struct front_channel *channel);
+void front_tell_channel_destroyed_locked(struct front_channel *channel);
 void front_tell_slice_locked(struct front_tsg *tsg);
 /* What the list is, to who holds the slot. Caller holds host->mutex. */
 void front_tell_list_locked(struct front_host *host);

@@ -10,6 +10,13 @@ static struct front_host *to_host(struct qgpu_sim_device *device)
 	return container_of(device, struct front_host, device);
 }
 
+/* Is there somebody who is told of @tsg? */
+static bool is_heard(const struct front_tsg *tsg)
+{
+	lockdep_assert_held(&tsg->host->mutex);
+	return tsg->host->events && !tsg->hidden;
+}
+
 int front_tell_tsg_created_locked(struct front_tsg *tsg)
 {
 	struct front_host *host = tsg->host;
@@ -21,8 +28,13 @@ int front_tell_tsg_created_locked(struct front_tsg *tsg)
 		.slice_ns = front_tsg_slice_ns(tsg),
 	};
 
-	lockdep_assert_held(&host->mutex);
-	return host->events ? host->events->tsg_created(host->events_ctx, &told) : 0;
+	return is_heard(tsg) ? host->events->tsg_created(host->events_ctx, &told) : 0;
+}
+
+void front_tell_tsg_destroyed_locked(struct front_tsg *tsg)
+{
+	if (is_heard(tsg))
+		tsg->host->events->tsg_destroyed(tsg->host->events_ctx, tsg->serial);
 }
 
 int front_tell_channel_created_locked(struct front_channel *channel)
@@ -30,19 +42,26 @@ int front_tell_channel_created_locked(struct front_channel *channel)
 	struct front_host *host = channel->tsg->host;
 	struct hw_channel told;
 
-	lockdep_assert_held(&host->mutex);
-	if (!host->events)
+	if (!is_heard(channel->tsg))
 		return 0;
 	front_channel_describe(channel, &told);
 	return host->events->channel_created(host->events_ctx, channel->tsg->serial, &told);
+}
+
+void front_tell_channel_destroyed_locked(struct front_channel *channel)
+{
+	struct front_host *host = channel->tsg->host;
+
+	if (is_heard(channel->tsg))
+		host->events->channel_destroyed(host->events_ctx, channel->tsg->serial,
+						channel->id);
 }
 
 void front_tell_slice_locked(struct front_tsg *tsg)
 {
 	struct front_host *host = tsg->host;
 
-	lockdep_assert_held(&host->mutex);
-	if (host->events)
+	if (is_heard(tsg))
 		host->events->slice_changed(host->events_ctx, tsg->serial, front_tsg_slice_ns(tsg));
 }
 
@@ -53,7 +72,7 @@ void front_tell_list_locked(struct front_host *host)
 
 	lockdep_assert_held(&host->mutex);
 	list_for_each_entry(tsg, &host->tsgs, node) {
-		if (tsg->scheduled)
+		if (tsg->scheduled && !tsg->hidden)
 			host->serials[count++] = tsg->serial;
 	}
 	host->events->list_changed(host->events_ctx, host->card->gr_runlist, host->serials, count);
@@ -63,8 +82,7 @@ void front_tell_call_begins_locked(struct front_tsg *tsg)
 {
 	struct front_host *host = tsg->host;
 
-	lockdep_assert_held(&host->mutex);
-	if (host->events)
+	if (is_heard(tsg))
 		host->events->call_begins(host->events_ctx, tsg->serial);
 }
 
@@ -72,8 +90,7 @@ void front_tell_call_ended_locked(struct front_tsg *tsg)
 {
 	struct front_host *host = tsg->host;
 
-	lockdep_assert_held(&host->mutex);
-	if (host->events)
+	if (is_heard(tsg))
 		host->events->call_ended(host->events_ctx, tsg->serial);
 }
 
@@ -143,14 +160,14 @@ static int listen(struct qgpu_sim_device *device, const struct qgpu_driver_event
 	host->events = events;
 	host->events_ctx = ctx;
 	list_for_each_entry(tsg, &host->tsgs, node) {
-		err = replay_tsg_locked(tsg);
+		err = tsg->hidden ? 0 : replay_tsg_locked(tsg);
 		if (err)
 			break;
 	}
 	if (err) {
 		/* What was told is taken back, so that the listener is left with nothing. */
 		list_for_each_entry_continue_reverse(tsg, &host->tsgs, node)
-			events->tsg_destroyed(ctx, tsg->serial);
+			front_tell_tsg_destroyed_locked(tsg);
 		host->events = NULL;
 	}
 	mutex_unlock(&host->mutex);

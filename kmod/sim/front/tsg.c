@@ -195,6 +195,7 @@ static u32 tsg_create(struct front_object *object, union front_params *params)
 
 	mutex_lock(&host->mutex);
 	tsg->serial = ++host->next_serial;
+	tsg->hidden = host->hidden_pid && (u32)pid_nr(tsg->opener) == host->hidden_pid;
 	list_add_tail(&tsg->node, &host->tsgs);
 	front_trace_name_locked(tsg);
 	if (front_tell_tsg_created_locked(tsg)) {
@@ -247,8 +248,7 @@ static void tsg_destroy(struct front_object *object)
 	struct front_host *host = object->host;
 
 	mutex_lock(&host->mutex);
-	if (host->events)
-		host->events->tsg_destroyed(host->events_ctx, tsg->serial);
+	front_tell_tsg_destroyed_locked(tsg);
 	if (list_empty(&tsg->channels) && front_tsg_off_locked(tsg)) {
 		front_tsg_release_locked(tsg);
 	} else {

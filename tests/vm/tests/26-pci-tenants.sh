@@ -153,8 +153,33 @@ check "qgpu unloads under load" modprobe -r qgpu
 as_the_driver_set_it
 both_run "after images"
 
-stop a
-stop b
+# ---- somebody whom the driver does not tell of ----
+start_hidden() {
+	bash -c "echo \$\$ >$front_debug/card0/hidden_pid; exec $front_bin/saturate 1000 600 1" >/run/c &
+	pids[c]=$!
+	wait_until 5 test -s /run/c
+}
+check "qgpu loads with images" modprobe qgpu method=images
+check "plan 2:1" qgpunl plan 0 - replace a:weight=200 b:weight=100
+check "a is bound" qgpunl bind 0 a pid="${pids[a]}"
+check "b is bound" qgpunl bind 0 b pid="${pids[b]}"
+start_hidden || true
+over 0.5
+check_equal "a list of ours leaves a stranger out" "${ran[c]}" 0
+mark
+echo 1 >"$front_debug/card0/insist"
+check "the driver's list has it" wait_until 2 said "the driver keeps its list: by gates"
+sleep 1
+shares_are_kept "beside a stranger"
+check "and it runs" test "${ran[c]}" -gt 100000000
+check "qgpu unloads" modprobe -r qgpu
+mark
+check "qgpu loads with images" modprobe qgpu method=images
+check "a stranger is there already: by gates" said "scheduling runlist 0 by gates"
+check "qgpu unloads" modprobe -r qgpu
+as_the_driver_set_it
+for name in a b c; do stop $name; done
+echo 0 >"$front_debug/card0/hidden_pid"
 check "nothing of them is left" wait_until 5 front_is_empty
 
 # ---- a card that it may not touch ----
