@@ -4,6 +4,8 @@
 # Prints shell variables for eval; called by run.sh and by whatever builds the modules. Unpacks, never installs, the
 # image, into ${QGPU_CACHE:-/var/cache/qgpu}/vm, outside the source tree. The second call only reads the cache.
 #
+# With QGPU_KERNEL, a file of such variables (debug-kernel.sh prints one), those are printed.
+#
 #   KVER   release, as uname -r says it        KDIR   headers to build modules against
 #   KROOT  modprobe -d directory of the image  KIMG   what QEMU boots (uncompressed, entered through PVH)
 set -euo pipefail
@@ -12,6 +14,11 @@ die() {
 	echo "kernel.sh: $*" >&2
 	exit 1
 }
+
+if [[ -n ${QGPU_KERNEL:-} ]]; then
+	cat "$QGPU_KERNEL"
+	exit
+fi
 
 headers=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 2>/dev/null) ||
 	die "linux-headers-amd64 is not installed; run tests/deps.sh kernel"

@@ -18,14 +18,14 @@ usage() {
 	  --mem MB        guest memory (default 1024)
 	  --out DIR       directory that the guest sees as /out, and where the logs go (default: a temporary one,
 	                  removed after a pass)
-	  --kernel FILE   shell variables KVER KROOT KIMG of another kernel (default: what kernel.sh prints)
+	QGPU_KERNEL names a file with another kernel's variables (debug-kernel.sh), whose time limits may be longer.
 	Variables named QGPU_* reach the script. Prints the TAP on stdout and a verdict on stderr; exit status 0 only if
 	the script exited 0, its plan was met, and the kernel log is clean.
 	END
 }
 
 RIG=$(cd "$(dirname "$0")" && pwd)
-mode=plain pci="" reboot="" timeout_s=120 mem_mb=1024 out="" kernel_file=""
+mode=plain pci="" reboot="" timeout_s=120 mem_mb=1024 out=""
 while (($#)); do
 	case $1 in
 	--icount) mode=icount ;;
@@ -35,7 +35,6 @@ while (($#)); do
 	--timeout) timeout_s=${2:?--timeout needs seconds} && shift ;;
 	--mem) mem_mb=${2:?--mem needs MB} && shift ;;
 	--out) out=${2:?--out needs a directory} && shift ;;
-	--kernel) kernel_file=${2:?--kernel needs a file} && shift ;;
 	-h | --help) usage && exit 0 ;;
 	-*) usage >&2 && exit 2 ;;
 	*) break ;;
@@ -48,12 +47,9 @@ script=$(realpath "$1")
 shift
 [[ $timeout_s =~ ^[0-9]+$ && $mem_mb =~ ^[0-9]+$ ]] || { echo "run.sh: --timeout and --mem take whole numbers" >&2; exit 2; }
 
-if [[ -n $kernel_file ]]; then
-	variables=$(<"$kernel_file")
-else
-	variables=$("$RIG/kernel.sh")
-fi
-eval "$variables"
+eval "$("$RIG/kernel.sh")"
+timeout_s=$((timeout_s * ${KSLOWER:-1}))
+mem_mb=$((mem_mb > ${KMEM_MB:-0} ? mem_mb : KMEM_MB))
 
 keep_out=1
 if [[ -z $out ]]; then
