@@ -23,6 +23,7 @@ struct BesideOptions {
   uint64_t seed = 1;
   turn_method method = TURN_IMAGES;
   uint64_t hold_max_ns = 0;
+  u32 channels = 1024;  // room for so many in an image
   fakes::SimOptions sim = {
       .mmio_read_ns = 1000, .mmio_write_ns = 100, .start_ns = 1'000'000, .keep_records = false};
 };
@@ -37,9 +38,10 @@ class Beside : public DriverEars {
     if (hw_.ops->probe(&hw_)) throw std::runtime_error("the chip was not recognised");
     turn_config cfg{};
     cfg.hw = &hw_;
-    for (auto &image : cfg.images) image = card_.allocate(16 * (kTsgsMax + 1) * 3);
+    for (auto &image : cfg.images)
+      image = card_.allocate(16 * (options.channels + 2 * kTsgsMax + HW_MAX_TSG_CHANNELS));
     cfg.tsg_max = kTsgsMax;
-    cfg.tenant_max = 64;
+    cfg.tenant_max = 256;
     cfg.params = scenario::World::params();
     cfg.seed = options.seed;
     cfg.method = options.method;

@@ -6,6 +6,7 @@ qgpu_add_test(stress_test
           tests/stress/faults_test.cpp
           tests/stress/gates_storm_test.cpp
           tests/stress/gates_test.cpp
+          tests/stress/scale_test.cpp
           tests/stress/storm_test.cpp
           tests/stress/switches_test.cpp
           tests/stress/troubles_test.cpp
