@@ -32,7 +32,8 @@ MODULE_PARM_DESC(pci, "drive the cards on the PCI bus whose chip is the model, i
 static char *version = RM_VERSION;
 module_param(version, charp, 0444);
 MODULE_PARM_DESC(version,
-		 "driver version that is told (the interface stays that of " RM_VERSION ")");
+		 "driver version that is told; the interface is that of its branch, 525, 535, "
+		 "550 or 580, and of another one 550's (default " RM_VERSION ")");
 const char *front_version = RM_VERSION;
 
 static char *firmware = "N/A";
@@ -240,6 +241,7 @@ static int check_parameters(void)
 		return -EINVAL;
 	}
 	front_version = version;
+	front_release_choose(version);
 	front_firmware = firmware;
 	return 0;
 }

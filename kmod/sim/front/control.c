@@ -27,7 +27,7 @@ union control_params {
 /**
  * struct control - a command
  * @cmd: its number
- * @params_bytes: exactly
+ * @params_bytes: exactly, in 550
  * @klass: what it is for; RM_CLASS_ROOT_CLIENT: the client itself, which is no object
  * @run: do it; a status code. Under client->lock. NULL: one of the others
  * @run_on_client: likewise, of RM_CLASS_ROOT_CLIENT
@@ -231,19 +231,26 @@ static u32 run_locked(struct front_client *client, const struct rm_control *call
 	return RM_OK;
 }
 
+static u32 params_bytes(const struct control *control)
+{
+	if (control->cmd == RM_CTRL_TSG_SCHEDULE)
+		return front_layout->schedule_bytes;
+	return control->params_bytes;
+}
+
 u32 front_control(struct front_client *client, const struct rm_control *call)
 {
 	const struct control *control = find_control(call->cmd);
 	void __user *user = u64_to_user_ptr(call->params);
 	struct front_host *host = NULL;
 	union control_params params;
-	u32 status;
+	u32 status, bytes = control ? params_bytes(control) : 0;
 
 	if (!call->params_bytes != !call->params)
 		return RM_INVALID_ARGUMENT;
-	if (control && call->params_bytes != control->params_bytes)
+	if (control && call->params_bytes != bytes)
 		return RM_INVALID_ARGUMENT;
-	if (control && copy_from_user(&params, user, control->params_bytes))
+	if (control && copy_from_user(&params, user, bytes))
 		return RM_INVALID_ADDRESS;
 
 	mutex_lock(&client->lock);
@@ -253,7 +260,7 @@ u32 front_control(struct front_client *client, const struct rm_control *call)
 	if (host)
 		status = control->run_on_card(host, &params);
 
-	if (!status && copy_to_user(user, &params, control->params_bytes))
+	if (!status && copy_to_user(user, &params, bytes))
 		status = RM_INVALID_ADDRESS;
 	return status;
 }

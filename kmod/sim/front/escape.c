@@ -171,13 +171,14 @@ static u32 alloc_object(struct front_file *file, struct rm_alloc *call)
 	union front_params params = {};
 	struct front_client *client;
 	bool present = call->params;
-	u32 status;
+	u32 status, bytes;
 
 	if (!klass)
 		return RM_INVALID_CLASS;
-	if (present ? !klass->params_bytes : klass->params_bytes && !klass->optional)
+	bytes = front_release_params_bytes(klass);
+	if (present ? !bytes : bytes && !klass->optional)
 		return RM_INVALID_ARGUMENT;
-	if (present && copy_from_user(&params, user, klass->params_bytes))
+	if (present && copy_from_user(&params, user, bytes))
 		return RM_INVALID_ADDRESS;
 	status = front_client_get(file, call->client, &client);
 	if (status)
@@ -188,7 +189,7 @@ static u32 alloc_object(struct front_file *file, struct rm_alloc *call)
 	else
 		status = front_object_create(client, call->parent, &call->object, klass, &params);
 	/* A caller who can't be told gets no object. */
-	if (!status && present && copy_to_user(user, &params, klass->params_bytes)) {
+	if (!status && present && copy_to_user(user, &params, bytes)) {
 		front_object_destroy(front_object_find(client, call->object));
 		status = RM_INVALID_ADDRESS;
 	}
@@ -197,17 +198,24 @@ static u32 alloc_object(struct front_file *file, struct rm_alloc *call)
 	return status;
 }
 
+/* A word that the release has somewhere else. */
+static u32 *word_at(void *data, u32 offset)
+{
+	return (u32 *)((u8 *)data + offset);
+}
+
 static long alloc(struct front_file *file, void *data, u32 bytes)
 {
+	const struct front_release *release = front_layout;
 	struct rm_alloc_rights *wide = data;
-	struct rm_alloc *call = data; /* both begin alike, up to params */
+	struct rm_alloc *call = data; /* both begin alike, up to params and rights */
 	u32 status, object, mask;
-	bool rights = bytes == sizeof(*wide);
+	bool rights = bytes == release->rights_bytes;
 
 	if (!rights && bytes != sizeof(*call))
 		return -EINVAL;
 	object = call->object;
-	if (rights && wide->flags)
+	if (rights && *word_at(data, release->rights_flags))
 		status = RM_NOT_SUPPORTED;
 	else if (rights && wide->rights &&
 		 copy_from_user(&mask, u64_to_user_ptr(wide->rights), sizeof(mask)))
@@ -219,10 +227,7 @@ static long alloc(struct front_file *file, void *data, u32 bytes)
 		status = alloc_object(file, call);
 	if (status)
 		call->object = object;
-	if (rights)
-		wide->status = status;
-	else
-		call->status = status;
+	*word_at(data, rights ? release->rights_status : release->alloc_status) = status;
 	return 0;
 }
 
@@ -412,9 +417,16 @@ static u32 map_dma_locked(struct front_client *client, void *call)
 
 static long map_dma(struct front_file *file, void *data, u32 bytes)
 {
-	struct rm_map_dma *call = data;
+	const struct front_release *release = front_layout;
+	struct rm_map_dma call = {};
+	u64 *va = (u64 *)((u8 *)data + release->map_va);
 
-	call->status = with_client(file, call->client, map_dma_locked, call);
+	if (bytes != release->map_bytes)
+		return -EINVAL;
+	memcpy(&call, data, offsetofend(struct rm_map_dma, flags));
+	call.va = *va;
+	*word_at(data, release->map_status) = with_client(file, call.client, map_dma_locked, &call);
+	*va = call.va;
 	return 0;
 }
 
@@ -425,9 +437,16 @@ static u32 unmap_dma_locked(struct front_client *client, void *call)
 
 static long unmap_dma(struct front_file *file, void *data, u32 bytes)
 {
-	struct rm_unmap_dma *call = data;
+	const struct front_release *release = front_layout;
+	struct rm_unmap_dma call = {};
 
-	call->status = with_client(file, call->client, unmap_dma_locked, call);
+	if (bytes != release->unmap_bytes)
+		return -EINVAL;
+	/* Where there is no room for how much, it is all. */
+	memcpy(&call, data,
+	       bytes == sizeof(call) ? sizeof(call) : offsetofend(struct rm_unmap_dma, va));
+	*word_at(data, release->unmap_status) =
+		with_client(file, call.client, unmap_dma_locked, &call);
 	return 0;
 }
 
@@ -453,8 +472,8 @@ static const struct {
 	{ RM_NR_ALLOC, CTL_NODE, 0, alloc },
 	{ RM_NR_MAP_MEMORY, CTL_NODE, sizeof(struct rm_map_memory), map_memory },
 	{ RM_NR_UNMAP_MEMORY, CTL_NODE, sizeof(struct rm_unmap_memory), unmap_memory },
-	{ RM_NR_MAP_DMA, CTL_NODE, sizeof(struct rm_map_dma), map_dma },
-	{ RM_NR_UNMAP_DMA, CTL_NODE, sizeof(struct rm_unmap_dma), unmap_dma },
+	{ RM_NR_MAP_DMA, CTL_NODE, 0, map_dma },
+	{ RM_NR_UNMAP_DMA, CTL_NODE, 0, unmap_dma },
 };
 
 long front_escape(struct front_file *file, u32 nr, void *data, u32 bytes)

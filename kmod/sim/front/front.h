@@ -33,6 +33,7 @@
 #include <linux/xarray.h>
 
 #include "doorbell.h"
+#include "release.h"
 #include "rm_abi.h"
 #include "sim/card.h"
 
@@ -161,12 +162,13 @@ union front_params {
 	struct rm_tsg_params tsg;
 	struct rm_channel_params channel;
 	struct rm_event_buffer_params event_buffer;
+	u8 longest[FRONT_PARAMS_MAX];
 };
 
 /**
  * struct front_class - a class that tenants may allocate
  * @parents: classes a parent may have, 0 ends
- * @params_bytes: size of the parameters; 0: must have none
+ * @params_bytes: size of the parameters in 550; 0: must have none
  * @optional: parameters may be absent (then zero)
  * @create: fill @object from @params; a status code. Under client->lock.
  * @leave: called before children and dependants go; may be NULL

@@ -52,4 +52,11 @@ unloads_under_churn() {
 	done
 }
 check "it loads and unloads ten times around load" unloads_under_churn
+
+# ---- the interface of four releases ----
+for version in 525.105.17 535.129.03 550.90.07 580.65.06; do
+	check "it loads as $version" modprobe qgpu_sim version=$version
+	relay "$front_bin/front_release" "${version%%.*}"
+	front_unload
+done
 done_testing
