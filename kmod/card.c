@@ -279,15 +279,14 @@ static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
 	return card;
 }
 
-static void free_images(struct qgpu_card *card)
+static void free_memory(struct qgpu_card *card)
 {
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(card->images); i++)
 		if (card->images[i].cpu)
 			card->io.kind->mem_free(&card->io, &card->images[i]);
-	kvfree(card->known);
-	card->known = NULL;
+	qgpu_strangers_fini(card);
 }
 
 /* Everything that a card needs before anybody hears of it. */
@@ -305,21 +304,19 @@ static int build_card(struct qgpu_card *card, struct qgpu_sim_device *sim)
 		err = find_engine(card);
 	if (err) {
 		dev_err(&sim->adev.dev, "qgpu: no card that can be shared (error %d)\n", err);
-		goto err_images;
+		goto err_memory;
 	}
 	for (i = 0; i < ARRAY_SIZE(card->images); i++) {
 		err = card->io.kind->mem_alloc(&card->io, IMAGE_BYTES, &card->images[i]);
 		if (err)
-			goto err_images;
+			goto err_memory;
 	}
-	err = -ENOMEM;
-	if (card->io.kind->mem_map)
-		card->known = kvcalloc(card->hw.id.channels, sizeof(*card->known), GFP_KERNEL);
-	if (card->io.kind->mem_map && !card->known)
-		goto err_images;
+	err = qgpu_strangers_init(card);
+	if (err)
+		goto err_memory;
 	err = make_turn(card);
 	if (err)
-		goto err_images;
+		goto err_memory;
 	err = qgpu_log_init(card);
 	if (err)
 		goto err_turn;
@@ -332,8 +329,8 @@ err_log:
 	qgpu_log_fini(card);
 err_turn:
 	turn_destroy(card->turn);
-err_images:
-	free_images(card);
+err_memory:
+	free_memory(card);
 	qgpu_io_close(&card->io);
 	return err;
 }
@@ -344,7 +341,7 @@ static void unbuild_card(struct qgpu_card *card)
 	qgpu_log_fini(card);
 	flush_work(&card->event_work);
 	turn_destroy(card->turn);
-	free_images(card);
+	free_memory(card);
 	qgpu_io_close(&card->io);
 }
 

@@ -271,6 +271,9 @@ void qgpu_hold_give_slot(struct work_struct *work);
 
 /* ---- stranger.c ---- */
 
+/* 0 or -ENOMEM; fini accepts a card without. */
+int qgpu_strangers_init(struct qgpu_card *card);
+void qgpu_strangers_fini(struct qgpu_card *card);
 /* The list in the slot, which is not ours, has channels that nobody told of, or cannot be read. */
 bool qgpu_strangers_found_locked(struct qgpu_card *card);
 

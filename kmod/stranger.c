@@ -9,11 +9,26 @@
  * that is the driver's (hardware page 12), so it counts as having strangers.
  */
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include "hw/tu104/list.h"
 #include "hw/tu104/regs.h"
 #include "qgpu.h"
 
 #define PAGE_ENTRIES (PAGE_SIZE / TU104_RAMRL_ENTRY_BYTES)
+
+int qgpu_strangers_init(struct qgpu_card *card)
+{
+	if (!card->io.kind->mem_map)
+		return 0;
+	card->known = kvcalloc(TU104_CHANNELS, sizeof(*card->known), GFP_KERNEL);
+	return card->known ? 0 : -ENOMEM;
+}
+
+void qgpu_strangers_fini(struct qgpu_card *card)
+{
+	kvfree(card->known);
+	card->known = NULL;
+}
 
 struct census {
 	struct qgpu_card *card;

@@ -177,11 +177,15 @@ static void destroy_hosts(void)
 	mutex_unlock(&hosts_lock);
 }
 
+/* @card is freed already if it was us who let it go. */
 static void card_gone(struct sim_card *card)
 {
+	u32 i;
+
 	mutex_lock(&hosts_lock);
-	if (hosts[card->index] && hosts[card->index]->card == card)
-		destroy_host_locked(card->index);
+	for (i = 0; i < SIM_CARDS_MAX; i++)
+		if (hosts[i] && hosts[i]->card == card)
+			destroy_host_locked(i);
 	mutex_unlock(&hosts_lock);
 }
 

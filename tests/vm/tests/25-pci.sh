@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --pci --timeout 120
-# 25-pci.sh: a card on the PCI bus: found, surveyed by reading alone, left as it was. Registers are the chip model's.
+# vm: --smp2 --pci --timeout 120
+# 25-pci.sh: a card on the PCI bus: found, surveyed by reading alone, left as it was; then with a driver, while tenants
+# come and are killed on it and qgpu comes and goes, on two CPUs. Registers are the chip model's.
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "$0")/../lib.sh"
+# shellcheck source=../front-lib.sh
+source "$(dirname "$0")/../front-lib.sh"
 
 check "modules are staged" stage_modules "${QGPU_MODULES:?the directory of the built modules}"
 qgpuctl=${QGPU_PROGRAMS:?the directory of the built programs}/bin/qgpuctl
@@ -53,8 +56,53 @@ for _ in 1 2 3 4 5; do
 	modprobe qgpu
 done
 check "it comes and goes" test -f "$survey"
-echo 1 >"$device/remove"
+check "qgpu unloads" modprobe -r qgpu
+
+# ---- with a driver, and tenants that are killed in the middle of it ----
+echo 0 >"$device/enable"
+front_load pci=1
+come_and_go() {
+	local i
+	for ((i = 0; i < 10; i++)); do
+		timeout -s KILL "0.$((i % 4 + 1))" "$front_bin/saturate" 500 9 2 || true
+	done
+}
+come_and_go >/dev/null 2>&1 &
+first=$!
+come_and_go >/dev/null 2>&1 &
+second=$!
+loads() {
+	local method
+	for method in gates images gates images; do
+		modprobe qgpu method=$method || return 1
+		sleep 0.4
+		modprobe -r qgpu || return 1
+	done
+}
+check "qgpu comes and goes beside them" loads
+check "and is there" modprobe qgpu method=images
+wait "$first" "$second"
+check "their TSGs are gone for it, too" wait_until 5 test -z "$("$front_bin/qgpunl" tsgs 0)"
+check "qgpu unloads" modprobe -r qgpu
+off=$(awk '$3 != $4' "$front_debug/card0/believes")
+check_equal "all is as the driver set it" "$off" ""
+
+# ---- taken out, while somebody has it ----
+check "qgpu is back" modprobe qgpu
+"$front_bin/saturate" 1000 60 >/run/tenant &
+tenant=$!
+check "somebody has the card" wait_until 5 test -s /run/tenant
+(echo 1 >"$device/remove") &
+taken=$!
+sleep 0.3
+check "it stays for who has it" test -c /dev/nvidia0
+check_fails "and for nobody else" "$front_bin/saturate" 1000 1
+kill -9 "$tenant"
+check "then it goes" wait "$taken"
+check_fails "and its node" test -e /dev/nvidia0
+check_equal "nothing is scheduled" "$("$front_bin/qgpunl" cards)" ""
 check_equal "a card that was taken out is not read" "$(state)" "taken out"
+check "the driver unloads" modprobe -r qgpu_sim
 check "qgpu unloads" modprobe -r qgpu
 check_fails "nothing is left" test -e /sys/kernel/debug/qgpu
 check_fails "and a survey says what is missing" "$qgpuctl" survey
