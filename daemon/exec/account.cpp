@@ -168,7 +168,9 @@ uint64_t Account::absentFromNs(const Visitor &visitor, uint64_t round_ns) const 
     return visitor.last_end_ns;
   const uint64_t since =
       std::max({visitor.last_start_ns, visitor.last_end_ns, visitor.open_from_ns});
-  return since + (on_ && idle_ ? kRoundSlackNs : round_ns);
+  // On a free engine whoever has work is at once.
+  if (!on_) return std::min(since + round_ns, std::max(since, end_ns_) + kRoundSlackNs);
+  return since + (idle_ ? kRoundSlackNs : round_ns);
 }
 
 uint64_t Account::roundOf(bool core_tsg::*counts) const {
