@@ -67,9 +67,6 @@ void openLog(bool foreground, const std::string &level) {
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
-// Of a card that nobody has calibrated: T4-class, and as an H200 was measured.
-constexpr uint64_t kSwitchNs = 100'000, kRmSwitchNs = 205'000;
-
 std::string nameOf(const DesiredCard &card) {
   if (!card.uuid.empty()) return card.uuid;
   return card.index == UINT32_MAX ? "all" : std::to_string(card.index);
@@ -137,6 +134,18 @@ void printNotes(const DesiredCard &card, const ComputedPromises &promises) {
         "holds while they are within their share; where \"-\" stands, nothing is promised beside "
         "them\n",
         name.c_str());
+  const bool needs_trace =
+      card.method == CardMethod::kRm &&
+      std::any_of(card.tenants.begin(), card.tenants.end(), [](const DesiredTenant &tenant) {
+        return tenant.settings.wake_ns || tenant.settings.work_class != QGPU_CLASS_NORMAL;
+      });
+  if (needs_trace)
+    std::printf(
+        "%s: classes and wake_within hold while the executor has the driver's context-switch "
+        "trace; "
+        "without it they are refused, and if it is lost nothing is enforced, which \"qgpuctl "
+        "status\" says\n",
+        name.c_str());
   if (!promises.every_pair)
     std::printf(
         "%s: too many different settings for every pair: the worst is of each tenant beside those "
@@ -149,7 +158,7 @@ void printPromises(const ConfigIr &config, const DesiredState &state) {
                 "longest wait", "off in 1 s"}};
   std::vector<ComputedPromises> computed;
   for (const DesiredCard &card : state.cards) {
-    computed.push_back(promisesOf(card, card.method == CardMethod::kRm ? kRmSwitchNs : kSwitchNs));
+    computed.push_back(promisesOf(card, switchNsOf(card.method, 0)));
     addRows(rows, card, computed.back());
   }
   printRows(rows);

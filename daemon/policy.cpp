@@ -16,8 +16,6 @@ namespace {
 constexpr uint32_t kTenthsOfWhole = 1000;
 constexpr uint32_t kPpmPerTenth = QGPU_PPM / kTenthsOfWhole;
 constexpr size_t kNamesInSentence = 8;
-// What a card's driver assumes until it says otherwise.
-constexpr uint64_t kSwitchNs = 100'000;
 
 std::string quoted(const std::string &text) {
   std::string out = "\"";
@@ -162,7 +160,7 @@ class CardCompiler {
   // A wait that no plan of this card can keep.
   void checkWakes(const std::vector<Asked> &asked, const DesiredCard &desired,
                   const CardInfo &card) {
-    const auto bounds = wakeBoundsOf(desired, card.switch_ns ? card.switch_ns : kSwitchNs);
+    const auto bounds = wakeBoundsOf(desired, switchNsOf(desired.method, card.switch_ns));
     for (size_t i = 0; i < asked.size(); ++i) {
       const auto &[wake_ns, line] = asked[i].resolved.wake_ns;
       if (wake_ns == 0 || wake_ns >= bounds[i].ns) continue;
@@ -239,24 +237,25 @@ class CardCompiler {
   }
 
   // Best-effort promises nothing: what waits for another policy may stand. Windows on the clock
-  // come when it is their time, for everybody. An executor changes who runs in milliseconds and
-  // tells of no hang.
+  // come when it is their time, for everybody. An executor does not notice work that runs for too
+  // long.
   void checkEnforced(const std::string &key, const Resolved &resolved, const DesiredCard &desired) {
     if (desired.policy == QGPU_POLICY_BEST_EFFORT) return;
-    const bool is_rm = desired.method == CardMethod::kRm;
-    const std::string where = is_rm ? "by method rm" : "under " + policyName(desired.policy);
-    auto refuse = [&](int line, const char *name, const std::string &what) {
+    auto refuse = [&](int line, const char *name, const std::string &what,
+                      const std::string &where) {
       problem(line, key + "." + name,
               what + " is not enforced " + where + " and is therefore refused", EOPNOTSUPP);
     };
-    if (is_rm || desired.policy != QGPU_POLICY_BURST_SHARE) {
+    if (desired.policy != QGPU_POLICY_BURST_SHARE) {
+      const std::string where = "under " + policyName(desired.policy);
       if (resolved.work_class.value != QGPU_CLASS_NORMAL)
         refuse(resolved.work_class.line, "class",
-               "class = \"" + className(resolved.work_class.value) + "\"");
-      if (resolved.wake_ns.value) refuse(resolved.wake_ns.line, "wake_within", "wake_within");
+               "class = \"" + className(resolved.work_class.value) + "\"", where);
+      if (resolved.wake_ns.value)
+        refuse(resolved.wake_ns.line, "wake_within", "wake_within", where);
     }
-    if (is_rm && resolved.hang_ns.value)
-      refuse(resolved.hang_ns.line, "hang_timeout", "hang_timeout");
+    if (desired.method == CardMethod::kRm && resolved.hang_ns.value)
+      refuse(resolved.hang_ns.line, "hang_timeout", "hang_timeout", "by method rm");
   }
 
   TenantSettings settings(const TenantEntry &tenant, const Resolved &resolved) const {

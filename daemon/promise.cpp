@@ -6,15 +6,16 @@
 #include <new>
 #include <tuple>
 
-extern "C" {
-#include "core/core.h"
-}
+#include "exec/core_params.hpp"
 
 namespace qgpu {
 namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kSliceMaxNs = 8'556'380'160;
+
+// T4-class.
+constexpr uint64_t kModuleSwitchNs = 100'000;
 
 // Each costs a plan.
 constexpr size_t kPairsMax = 4096;
@@ -32,8 +33,21 @@ core_settings coreSettings(const TenantSettings &settings) {
   return out;
 }
 
-core_params paramsOf(uint64_t switch_ns) {
+// As who enforces on this card plans with.
+core_params paramsOf(const DesiredCard &card, uint64_t switch_ns) {
   core_params params;
+  if (card.method == CardMethod::kRm) {
+    const bool all =
+        card.policy == QGPU_POLICY_FIXED_SHARE || card.policy == QGPU_POLICY_EQUAL_SHARE;
+    uint64_t gated = 0;
+    for (const DesiredTenant &tenant : card.tenants)
+      gated += tenant.name != "default" && (all || tenant.settings.ceiling_ppm < QGPU_PPM);
+    params = exec::coreParams({}, gated);
+    params.switch_ns = switch_ns;
+    params.slice_min_ns = 1;
+    params.slice_round = asItIs;
+    return params;
+  }
   core_params_default(&params);
   params.switch_ns = switch_ns;
   params.slice_min_ns = 1;
@@ -54,7 +68,7 @@ class Plan {
  public:
   Plan(const DesiredCard &card, const Tenants &active, const Tenants &asleep, uint64_t switch_ns)
       : active_count_(active.size()) {
-    const core_params params = paramsOf(switch_ns);
+    const core_params params = paramsOf(card, switch_ns);
     if (core_init(&core_, &params, static_cast<u32>(active.size() + asleep.size()), 1, 0))
       throw std::bad_alloc();
     core_policy_set(&core_, static_cast<core_policy>(card.policy), card.cycle_ns);
@@ -354,7 +368,7 @@ class Sets {
 }  // namespace
 
 std::vector<WakeBound> wakeBoundsOf(const DesiredCard &card, uint64_t switch_ns) {
-  const core_params params = paramsOf(switch_ns);
+  const core_params params = paramsOf(card, switch_ns);
   std::vector<core_settings> settings;
   for (const DesiredTenant &tenant : card.tenants)
     settings.push_back(coreSettings(tenant.settings));
@@ -366,6 +380,11 @@ std::vector<WakeBound> wakeBoundsOf(const DesiredCard &card, uint64_t switch_ns)
     bounds.push_back({bound.ns, static_cast<Hindrance>(bound.by)});
   }
   return bounds;
+}
+
+uint64_t switchNsOf(CardMethod method, uint64_t told_ns) {
+  if (told_ns) return told_ns;
+  return method == CardMethod::kRm ? exec::CardParams{}.switch_ns : kModuleSwitchNs;
 }
 
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns) {

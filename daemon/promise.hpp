@@ -48,6 +48,10 @@ struct ComputedPromises {
   bool every_pair = true;  // false: see below
 };
 
+// What a switch of a card costs: as it told, or what is assumed of one that did not (0), which
+// under method rm is what an H200 was measured to have.
+uint64_t switchNsOf(CardMethod method, uint64_t told_ns);
+
 // Each tenant with one context, "default" without work. switch_ns: the card's switch cost.
 // Sets that are looked at: all, all but one, and every pair; tenants of the same settings stand for
 // each other. Of more than 4096 pairs of different settings (from 91 on), each tenant's with those

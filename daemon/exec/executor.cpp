@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "card_constants.hpp"
+#include "core_params.hpp"
 #include "rm_abi.hpp"
 #include "text_file.hpp"
 
@@ -22,42 +23,6 @@ namespace {
 constexpr size_t kEventsMax = 1000;
 // How long what the card's clock is ahead is taken to stay.
 constexpr uint64_t kCardClockNs = 50'000'000;
-// At least this between two plans' windows, by tenant that is gated: a window costs two controls.
-constexpr uint64_t kFrameNs = 20'000'000, kFramePerGatedNs = 45'000'000;
-// What the core takes for the distance of looks. The trace has every edge, so nothing is sampled:
-// the core may believe what it is told of visits as short as this.
-constexpr uint64_t kLookNs = 1'000'000, kIdleLookNs = 50'000'000;
-
-uint64_t roundSlice(uint64_t ns) {
-  const CardParams params;
-  return params.sliceNs(params.sliceUs(ns));
-}
-
-core_params coreParams(const CardParams &card) {
-  core_params out{};
-  out.switch_ns = card.switch_ns;
-  out.takeoff_ns = card.takeoff_ns;
-  out.sample_ns = kLookNs;
-  out.idle_look_ns = kIdleLookNs;
-  out.loss_ppm = 10'000;
-  out.smooth_ns = 20'000'000;
-  out.soft_wake_ns = 50'000'000;
-  out.period_min_ns = kFrameNs;
-  out.tenure_ns = kWindowNs;
-  out.slice_min_ns = card.slice_min_ns;
-  out.slice_max_ns = card.slice_max_ns;
-  out.slice_round = [](u64 ns) -> u64 { return roundSlice(ns); };
-  return out;
-}
-
-// Changing a window takes a millisecond for each tenant that is gated.
-uint64_t periodFor(const Plan &plan) {
-  uint64_t gated = 0;
-  for (const PlanTenant &tenant : plan.tenants)
-    gated += plan.head.policy == QGPU_POLICY_FIXED_SHARE ||
-             plan.head.policy == QGPU_POLICY_EQUAL_SHARE || tenant.ceiling_ppm < QGPU_PPM;
-  return std::max(kFrameNs, kFramePerGatedNs * std::min<uint64_t>(gated, 10));
-}
 
 }  // namespace
 
@@ -95,7 +60,7 @@ void Executor::useConstants(const CardConstants &constants) {
 
 Result<void> Executor::init() {
   loadConstants();
-  const core_params params = coreParams(options_.params);
+  const core_params params = coreParams(options_.params, 0);
   if (core_init(&core_, &params, kMaxTenants, options_.seed, cardNs()))
     return Error{ENOMEM, "no memory for the scheduler", {}};
   auto trace = Trace::open(*own_);
@@ -222,7 +187,7 @@ HelloReply Executor::hello() const {
 Result<void> Executor::setPlan(const Plan &plan, uint32_t &guilty) {
   if (const auto done = roster_->check(plan, guilty); !done) return done;
   if (plan.head.flags & kPlanDryRun) return {};
-  core_.params.period_min_ns = periodFor(plan);
+  core_.params.period_min_ns = periodNs(gatedOf(plan));
   noteRemoved(plan);
   roster_->apply(plan);
   if (!trace_) sayByClock();

@@ -21,6 +21,7 @@
 #include "calibration.hpp"
 #include "card_params.hpp"
 #include "controls.hpp"
+#include "core_params.hpp"
 #include "enforcer.hpp"
 #include "process.hpp"
 #include "progress.hpp"
@@ -32,9 +33,6 @@
 #include "visit_log.hpp"
 
 namespace qgpu::exec {
-
-// Of a window that follows others.
-constexpr uint64_t kWindowNs = 50'000'000;
 
 struct ExecutorOptions {
   std::string uuid, name, driver;

@@ -190,7 +190,9 @@ struct TenantStats {
   // On copy engines, which the trace does not have: they are charged to nobody, their slices are
   // left as they are.
   uint32_t copy_tsgs;
-  // Single waits, from having work to running, as QGPU_A_STATS_WAITS; all 0 without the trace.
+  // Single waits as QGPU_A_STATS_WAITS: from leaving the engine with work, as far as the executor
+  // believes it had some, to having it again. Nothing tells when work came, so the wait of whoever
+  // wakes is not in it. All 0 without the trace.
   uint64_t wait_bins[QGPU_HIST_BINS];
   uint64_t wait_sum_ns;
 };

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <set>
 
+#include "core_params.hpp"
+
 namespace qgpu::exec {
 namespace {
 
@@ -86,6 +88,15 @@ Error sentenceOf(const core_refusal &refusal) {
 
 }  // namespace
 
+// Tenants whose limits are kept by stopping them.
+uint64_t gatedOf(const Plan &plan) {
+  const bool all =
+      plan.head.policy == QGPU_POLICY_FIXED_SHARE || plan.head.policy == QGPU_POLICY_EQUAL_SHARE;
+  uint64_t gated = 0;
+  for (const PlanTenant &tenant : plan.tenants) gated += all || tenant.ceiling_ppm < QGPU_PPM;
+  return gated;
+}
+
 Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
   std::vector<core_settings> settings;
   std::set<uint32_t> ids;
@@ -95,7 +106,8 @@ Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
       guilty = tenant.id;
       return Error{EINVAL, "a tenant is in the plan twice", "id"};
     }
-    if (const auto may = checkOne(tenant, by_clock_); !may) {
+    const bool is_enforced = plan.head.policy != CORE_BEST_EFFORT;
+    if (const auto may = is_enforced ? checkOne(tenant, by_clock_) : Result<void>(); !may) {
       guilty = tenant.id;
       return may;
     }
@@ -105,7 +117,9 @@ Result<void> Roster::check(const Plan &plan, uint32_t &guilty) const {
     return Error{
         ESTALE, "the plan in force is of generation " + std::to_string(plan_.generation), {}};
   core_refusal refusal{};
-  if (core_check(&core_.params, static_cast<core_policy>(plan.head.policy), plan.head.cycle_ns,
+  core_params params = core_.params;
+  params.period_min_ns = periodNs(gatedOf(plan));
+  if (core_check(&params, static_cast<core_policy>(plan.head.policy), plan.head.cycle_ns,
                  settings.data(), static_cast<uint32_t>(settings.size()), &refusal) == 0)
     return {};
   if (refusal.tenant < plan.tenants.size()) guilty = plan.tenants[refusal.tenant].id;

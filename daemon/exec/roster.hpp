@@ -78,6 +78,9 @@ struct ManagedTsg {
   uint64_t sliceUs() const { return written_us ? written_us : found_us; }
 };
 
+// Tenants whose limits are kept by stopping them.
+uint64_t gatedOf(const Plan &plan);
+
 class Roster {
  public:
   explicit Roster(core &core) : core_(core) {}

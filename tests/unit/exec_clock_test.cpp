@@ -206,21 +206,27 @@ TEST(ByClock, CountersBeginAnewWithSinceWhenTheTraceIsLost) {
 
 TEST(ByClock, APlanThatCannotBeEnforcedSoIsNotEnforcedAndThatIsSaid) {
   QGPU_TRACE_SEED();
-  Bed bed;
-  bed.open();
-  std::vector<PlanTenant> tenants = {tenantOf(1, 100), tenantOf(2, 100)};
-  tenants[0].work_class = QGPU_CLASS_ONLINE;
-  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
-  const size_t a = bed.add(1, synced(300, 4700)), b = bed.add(2, queued());
-  bed.run(2 * kSecond);
-  bed.io.record_type = 3;
-  bed.run(2 * kSecond);
-  const HelloReply hello = bed.executor->hello();
-  EXPECT_NE(std::string(hello.status.sentence).find("nothing is enforced"), std::string::npos);
-  EXPECT_EQ(hello.card_state, uint32_t{QGPU_CARD_DEGRADED});
-  for (const size_t i : {a, b}) {
-    EXPECT_TRUE(bed.tsg(i).enabled);
-    EXPECT_EQ(bed.tsg(i).slice_us, 2048u);
+  for (const bool online : {true, false}) {
+    Bed bed;
+    bed.open();
+    std::vector<PlanTenant> tenants = {tenantOf(1, 100), tenantOf(2, 100)};
+    if (online)
+      tenants[0].work_class = QGPU_CLASS_ONLINE;
+    else
+      tenants[0].wake_ns = 20 * kMilli;
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+    const size_t a = bed.add(1, synced(300, 4700)), b = bed.add(2, queued());
+    bed.run(2 * kSecond);
+    bed.io.record_type = 3;
+    bed.run(2 * kSecond);
+    const HelloReply hello = bed.executor->hello();
+    EXPECT_EQ(std::string(hello.status.sentence).find("nothing is enforced: "), 0u)
+        << hello.status.sentence;
+    EXPECT_EQ(hello.card_state, uint32_t{QGPU_CARD_DEGRADED});
+    for (const size_t i : {a, b}) {
+      EXPECT_TRUE(bed.tsg(i).enabled);
+      EXPECT_EQ(bed.tsg(i).slice_us, 2048u);
+    }
   }
 }
 

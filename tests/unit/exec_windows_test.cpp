@@ -75,5 +75,69 @@ TEST(ExecutorWindows, ACrowdCostsFewControls) {
   }
 }
 
+// A tenant that has just come sleeps for long: what it is believed to want stops nobody meanwhile.
+TEST(ExecutorWindows, AnOnlineTenantThatSleepsStopsNobody) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants = {tenantOf(1, 100), tenantOf(2, 100)};
+  tenants[0].work_class = QGPU_CLASS_ONLINE;
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  bed.add(1, synced(200, 5'000'000));
+  const size_t b = bed.add(2, queued());
+  EXPECT_GE(bed.shares({b}, 4 * kSecond)[0], 0.99);
+  EXPECT_LE(bed.tsg(b).gap_longest_ns, 20 * kMilli);
+  EXPECT_LE(bed.executor->stats().tenants.at(0).wait_max_ns, 20 * kMilli);
+}
+
+struct Promised {
+  const char *beside;
+  std::vector<fakes::FakeWork> others;
+  uint64_t wake_ms;
+  bool online;
+  uint32_t ceiling_ppm;  // of the first of the others
+};
+
+// By the card's own record, whatever the others do and however long it slept.
+TEST(ExecutorWindows, WaitsThatWerePromisedAreKept) {
+  QGPU_TRACE_SEED();
+  const Promised all[] = {
+      {"one queued", {queued()}, 10, false, QGPU_PPM},
+      {"three queued", {queued(), queued(), queued()}, 10, false, QGPU_PPM},
+      {"launch-and-sync ones", {synced(1000), synced(1000)}, 30, false, QGPU_PPM},
+      {"one of each", {synced(300), queued()}, 30, false, QGPU_PPM},
+      {"one of each and one more", {synced(300), queued(), queued()}, 50, false, QGPU_PPM},
+      {"one with a ceiling", {queued(), queued()}, 30, false, 300'000},
+      {"online beside three", {queued(), queued(), queued()}, 1, true, QGPU_PPM},
+      {"online beside each", {synced(300), queued()}, 1, true, QGPU_PPM},
+      {"online beside a ceiling", {queued(), queued()}, 2, true, 300'000},
+  };
+  constexpr uint64_t kKernelUs = 200;
+  // A control that stops somebody takes off whoever is on.
+  constexpr uint64_t kControlNs = 300'000;
+  for (const Promised &of : all)
+    for (const uint64_t gap_ms : {7, 133}) {
+      SCOPED_TRACE(std::string(of.beside) + ", sleeps " + std::to_string(gap_ms) + " ms");
+      Bed bed;
+      bed.open();
+      std::vector<PlanTenant> tenants = {tenantOf(1, 100)};
+      tenants[0].wake_ns = of.wake_ms * kMilli;
+      if (of.online) tenants[0].work_class = QGPU_CLASS_ONLINE;
+      for (uint32_t i = 0; i < of.others.size(); i++)
+        tenants.push_back(tenantOf(2 + i, 100, 0, i ? QGPU_PPM : of.ceiling_ppm));
+      const auto done = bed.plan(QGPU_POLICY_BURST_SHARE, tenants);
+      ASSERT_TRUE(done) << done.error().text();
+      const size_t a = bed.add(1, synced(kKernelUs, gap_ms * 1000));
+      for (uint32_t i = 0; i < of.others.size(); i++) bed.add(2 + i, of.others[i]);
+      bed.run(3 * kSecond);
+      bed.tsg(a).latencies_ns.clear();
+      bed.run(20 * kSecond);
+      const auto &latencies_ns = bed.tsg(a).latencies_ns;
+      ASSERT_GT(latencies_ns.size(), 50u);
+      EXPECT_LE(*std::max_element(latencies_ns.begin(), latencies_ns.end()),
+                of.wake_ms * kMilli + kKernelUs * 1000 + kControlNs);
+    }
+}
+
 }  // namespace exec_windows_test
 }  // namespace qgpu::exec

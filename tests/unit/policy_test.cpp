@@ -182,6 +182,7 @@ constexpr const char *kFixed = "policy = \"fixed-share\"";
 constexpr const char *kEqual = "policy = \"equal-share\"";
 constexpr const char *kNone = "policy = \"best-effort\"";
 constexpr const char *kRm = "method = \"rm\"";
+constexpr const char *kRmEqual = "method = \"rm\"\npolicy = \"equal-share\"";
 constexpr const char *kRmNone = "method = \"rm\"\npolicy = \"best-effort\"";
 INSTANTIATE_TEST_SUITE_P(
     Settings, PolicyEnforces,
@@ -198,12 +199,10 @@ INSTANTIATE_TEST_SUITE_P(
         NotEnforced{kEqual, "wake_within = \"2ms\"",
                     "f:6: tenant.a.wake_within: wake_within is not enforced under equal-share and "
                     "is therefore refused"},
-        NotEnforced{kRm, "class = \"offline\"",
-                    "f:6: tenant.a.class: class = \"offline\" is not enforced by method rm and is "
-                    "therefore refused"},
-        NotEnforced{kRm, "wake_within = \"1s\"",
-                    "f:6: tenant.a.wake_within: wake_within is not enforced by method rm and is "
-                    "therefore refused"},
+        NotEnforced{kRm, "class = \"offline\"", ""}, NotEnforced{kRm, "wake_within = \"1s\"", ""},
+        NotEnforced{kRmEqual, "class = \"offline\"",
+                    "f:7: tenant.a.class: class = \"offline\" is not enforced under equal-share "
+                    "and is therefore refused"},
         NotEnforced{kRm, "hang_timeout = \"1s\"",
                     "f:6: tenant.a.hang_timeout: hang_timeout is not enforced by method rm and is "
                     "therefore refused"},

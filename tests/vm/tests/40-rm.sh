@@ -187,6 +187,39 @@ check "and were within 200 ms" test "$gap_ns" -lt 200000000
 # Slices are corrected by what was counted, by a tenth at most.
 check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.4
 
+# ---- who ran when: the executor's log, by qgpud ----
+log_has() { qgpuctl log --card 0 "$@" >/run/d/who && [[ -s /run/d/who ]]; }
+check "the log has a's times on the engine" log_has --tenant a
+check "each ended with its slice" test "$(grep -c '  a: slice$' /run/d/who)" -gt 10
+check "nobody else's are among them" test "$(grep -vc '  a: ' /run/d/who)" = 0
+check "it is for root alone" sh -c "! setpriv --reuid 65534 --regid 65534 --clear-groups qgpuctl log --card 0 2>/dev/null"
+check "trace writes it as a file" qgpuctl trace --out /run/d/trace.json
+check "with a track for each tenant" sh -c 'grep -q "\"name\":\"a\"" /run/d/trace.json && grep -q "\"name\":\"b\"" /run/d/trace.json'
+check "top has the pid" sh -c "qgpuctl top --once | grep -q '[ ,]${pids[a]}\$'"
+waits_add_up() { # as many as visits, but for those at either end
+	qgpuctl status --json | tr -d ' \n' | grep -o '"visits":[0-9]*,"wait_max_ns":[0-9]*,"wait_ns":[0-9]*,"waits":{"bins":\[[0-9,]*\]' | awk -F'[][:,]' '
+		{ for (n = 0, i = 11; i < NF; i++) n += $i; if (n > $2 + 3 || n < 0.8 * $2) exit 1 } END { exit NR != 2 }'
+}
+check "waits are counted as often as visits" waits_add_up
+
+# ---- classes, waits; what is not kept is refused ----
+reload burst-share 'wake_within = "50ms"' 'class = "offline"'
+check "a wait and a class are taken" wait_until 5 status_has '"class": *"offline"'
+check "and in force" wait_until 5 is_ok
+sleep 1
+measure 3
+note "a ran ${ran[a]} %, offline b ${ran[b]} %"
+check "offline gets what a leaves, which is nothing" is_within "${ran[b]}" 0 3
+check "--check says what they need" sh -c "qgpud --check -c $config | grep -q 'while the executor has the driver.s context-switch trace'"
+before=$(grep -c "is refused, the former" /run/d/log || true)
+reload burst-share 'hang_timeout = "1s"'
+refused_more() { (($(grep -c "is refused, the former" /run/d/log) > before)); }
+check "a hang timeout is refused" wait_until 5 refused_more
+check "with a sentence" said "tenant.a.hang_timeout: hang_timeout is not enforced by method rm"
+reload
+both_as_before() { ! status_has '"class": *"offline"' && is_ok; }
+check "and all is as before" wait_until 5 both_as_before
+
 # ---- a card at work is not measured unless that is asked for ----
 exits_with() { # CODE CMD...
 	local wanted=$1 status=0
