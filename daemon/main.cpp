@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "card_set.hpp"
@@ -33,6 +34,7 @@
 #include "names.hpp"
 #include "policy.hpp"
 #include "privilege.hpp"
+#include "program.hpp"
 #include "promise.hpp"
 #include "rm_card.hpp"
 #include "snapshot_json.hpp"
@@ -324,32 +326,34 @@ int serve(const std::string &file, const ConfigIr &config) {
   return kExitOk;
 }
 
+int writeManPage(const std::string &file, const CLI::App &app) {
+  std::ofstream page(file);
+  page << programManPage(app);
+  page.close();
+  if (page) return kExitOk;
+  std::fprintf(stderr, "qgpud: %s cannot be written\n", file.c_str());
+  return kExitFailed;
+}
+
 int run(int argc, char **argv) {
-  CLI::App app{"qgpud: keeps the tenants' shares of this machine's GPUs as configured"};
-  std::string file = "/etc/qgpu/qgpud.toml";
-  bool check_only = false;
-  bool foreground = false;
+  CLI::App app;
+  ProgramOptions options;
+  defineProgram(app, options);
   app.set_version_flag("--version", "qgpud " QGPU_VERSION);
-  app.add_option("-c,--config", file, "configuration file")->capture_default_str();
-  app.add_flag("--check", check_only,
-               "check the configuration, print what each tenant is promised, end");
-  app.add_flag("--foreground", foreground, "log to stderr even under systemd");
-  app.footer(
-      "exit codes: 0 ended as asked, 1 the system refused something essential, 2 usage,\n"
-      "3 the configuration is refused, 4 another qgpud is running");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  if (!options.man_page.empty()) return writeManPage(options.man_page, app);
 
-  const ConfigOutcome outcome = loadConfig(file);
-  if (check_only) return check(outcome);
-  openLog(foreground, outcome.ir.log_level);
+  const ConfigOutcome outcome = loadConfig(options.file);
+  if (options.check_only) return check(outcome);
+  openLog(options.foreground, outcome.ir.log_level);
   const auto problems = checkConfig(outcome.ir, outcome.problems, Edits{}, {});
   for (const ConfigProblem &problem : problems) spdlog::critical("{}", problem.text());
   if (!problems.empty()) return kExitConfig;
-  return serve(file, outcome.ir);
+  return serve(options.file, outcome.ir);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "fakes/temp_folder.hpp"
+#include "man_page.hpp"
+#include "program.hpp"
 #include "verb.hpp"
 
 namespace qgpu::ctl {
@@ -60,6 +62,23 @@ TEST_F(Manual, EveryVerbAndOptionIsInAllOfThem) {
       }
   });
   EXPECT_EQ(page.find("manual FOLDER"), std::string::npos);
+}
+
+// Every option that people are shown, and the exit codes.
+TEST(DaemonManual, PageSaysWhatIsParsed) {
+  CLI::App daemon;
+  ProgramOptions options;
+  qgpu::defineProgram(daemon, options);
+  const std::string page = programManPage(daemon);
+  EXPECT_EQ(page.find(".TH QGPUD 8 "), 0u);
+  for (const CLI::Option *option : optionsOf(daemon))
+    for (const std::string &name : option->get_lnames()) {
+      const bool is_shown = name != "help" && name != "man-page";
+      EXPECT_EQ(page.find("\\-\\-" + manEscaped(name)) != std::string::npos, is_shown) << name;
+    }
+  for (const char *part :
+       {".SH NAME", ".SH SYNOPSIS", ".SH \"EXIT STATUS\"", "SIGHUP", "4 another"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 
 TEST_F(Manual, ShellsUnderstandTheirCompletions) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "man_page.hpp"
 #include "screen.hpp"
 #include "verb.hpp"
 
@@ -39,10 +40,6 @@ std::vector<VerbPath> verbsOf(const CLI::App &app) {
   return verbs;
 }
 
-std::vector<const CLI::Option *> optionsOf(const CLI::App &app) {
-  return app.get_options([](const CLI::Option *) { return true; });
-}
-
 bool namesATenant(const CLI::Option &option) {
   const std::string name = option.get_name(true);
   return name == "NAME" || name == "TENANT" || option.check_lname("tenant");
@@ -64,45 +61,6 @@ bool wantsTenant(const CLI::App &app) {
   return false;
 }
 
-// For troff: a point or quote at a line's begin is a request, a hyphen may become a dash.
-std::string escaped(const std::string &text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '\\')
-      out += "\\e";
-    else if (c == '-')
-      out += "\\-";
-    else if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n'))
-      (out += "\\&") += c;
-    else
-      out += c;
-  }
-  return out;
-}
-
-std::string optionText(const CLI::Option &option) {
-  if (option.get_positional()) return ".TP\n\\fI" + escaped(option.get_name(true)) + "\\fR\n";
-  std::string names;
-  for (const std::string &name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
-  for (const std::string &name : option.get_lnames())
-    names += (names.empty() ? "--" : ", --") + name;
-  std::string out = ".TP\n\\fB" + escaped(names) + "\\fR";
-  if (option.get_items_expected_max() > 0)
-    out += " \\fI" + escaped(option.get_type_name()) + "\\fR";
-  return out + "\n";
-}
-
-std::string optionsText(const CLI::App &app) {
-  std::string out;
-  for (const CLI::Option *option : optionsOf(app)) {
-    if (option->check_lname("help") || option->check_lname("socket")) continue;
-    out += optionText(*option) + escaped(option->get_description());
-    if (!option->get_default_str().empty()) out += " (" + escaped(option->get_default_str()) + ")";
-    out += "\n";
-  }
-  return out;
-}
-
 std::string synopsisOf(const VerbPath &verb) {
   std::string out = verb.path;
   for (const CLI::Option *option : optionsOf(*verb.app))
@@ -113,24 +71,25 @@ std::string synopsisOf(const VerbPath &verb) {
 }  // namespace
 
 std::string manPage(const CLI::App &app) {
+  const std::vector<std::string> but = {"help", "socket"};
   std::string out =
-      ".TH QGPUCTL 1 \"\" \"qgpu"
-      "\" \"User Commands\"\n.SH NAME\nqgpuctl \\- show and change how this machine's "
-      "GPUs are shared\n.SH SYNOPSIS\n\\fBqgpuctl\\fR [\\fB\\-\\-socket\\fR "
-      "\\fIPATH\\fR] \\fIVERB\\fR [...]\n.SH DESCRIPTION\n" +
-      escaped(app.get_description()) + "\n.SH VERBS\n";
+      manHead("qgpuctl", 1, "show and change how this machine's GPUs are shared") +
+      ".SH SYNOPSIS\n\\fBqgpuctl\\fR [\\fB\\-\\-socket\\fR \\fIPATH\\fR] \\fIVERB\\fR "
+      "[...]\n.SH DESCRIPTION\n" +
+      manEscaped(app.get_description()) + "\n.SH VERBS\n";
   for (const VerbPath &verb : verbsOf(app)) {
     if (verb.app->get_name() == "help") continue;
-    out += ".SS \"" + escaped(synopsisOf(verb)) + "\"\n" + escaped(verb.app->get_description()) +
-           "\n" + optionsText(*verb.app);
+    out += ".SS \"" + manEscaped(synopsisOf(verb)) + "\"\n" +
+           manEscaped(verb.app->get_description()) + "\n" + manOptions(*verb.app, but);
     if (!verb.app->get_footer().empty())
-      out += ".PP\n.nf\n" + escaped(verb.app->get_footer()) + "\n.fi\n";
+      out += ".PP\n.nf\n" + manEscaped(verb.app->get_footer()) + "\n.fi\n";
   }
   return out +
          ".SH OPTIONS\n.TP\n\\fB\\-\\-socket\\fR \\fIPATH\\fR\nqgpud's control socket, before or "
          "behind the verb\n" +
-         optionsText(app) + ".SH \"EXIT STATUS\"\n.nf\n" + escaped(app.get_footer()) +
-         "\n.fi\n.SH FILES\n/etc/qgpu/qgpud.toml, /run/qgpu/qgpud.sock\n";
+         manOptions(app, but) + ".SH \"EXIT STATUS\"\n.nf\n" + manEscaped(app.get_footer()) +
+         "\n.fi\n.SH FILES\n/etc/qgpu/qgpud.toml, /run/qgpu/qgpud.sock\n"
+         ".SH \"SEE ALSO\"\n\\fBqgpud\\fR(8)\n";
 }
 
 std::string bashCompletion(const CLI::App &app) {
