@@ -210,7 +210,11 @@ TEST_F(Ctl, ExplainRefusesWhatDoesNotExist) {
   EXPECT_EQ(err, "qgpuctl: ENOENT: no such tenant (x)\n");
   EXPECT_EQ(run({"explain", "a", "--card", "9"}), kExitNotFound);
   EXPECT_EQ(err, "qgpuctl: ENODEV: no such card (9)\n");
-  EXPECT_EQ(run({"explain"}), kExitUsage);
+  EXPECT_EQ(run({"explain"}), kExitOk);
+  EXPECT_NE(out.find("  a "), std::string::npos) << out;
+  EXPECT_NE(out.find("has a context on this card"), std::string::npos) << out;
+  EXPECT_EQ(run({"explain", "--card", "9"}), kExitNotFound);
+  EXPECT_EQ(run({"explain", "--json"}), kExitUsage);
 }
 
 TEST_F(Ctl, ACardThatIsNotThereIsLoggedWithItsLine) {
@@ -342,6 +346,7 @@ TEST_F(Ctl, TheLogOfAnExecutorsCardComesByTheDaemon) {
   EXPECT_NE(out.find("\"tenant\":\"default\""), std::string::npos) << out;
   EXPECT_EQ(run({"log", "--tenant", "a"}), kExitOk) << err;
   EXPECT_EQ(out, "");
+  EXPECT_EQ(err, "qgpuctl: a was on no engine in the time that is remembered\n");
   EXPECT_EQ(run({"trace", "--out", folder / "trace.json"}), kExitOk) << err;
   EXPECT_NE(out.find("7 records"), std::string::npos) << out;
   kernel.failNext("log", {EOPNOTSUPP, "there is no log", "GPU-0"});

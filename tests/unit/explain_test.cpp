@@ -213,6 +213,24 @@ TEST_F(Explain, OneThatTheOthersLeaveNothingIsToldWhoRuns) {
             "online and normal tenants leave it nothing: b (80.0 %), capped (20.0 %)");
 }
 
+// A line each, with who is starved and the same reason that the tenant's own explanation has.
+TEST_F(Explain, OfAllThereIsALineEach) {
+  pass({{"a", 600, 400}, {"b", 100, 900}, {"capped", 200, 0}});
+  clock.advance(kSecondNs);
+  daemon.refresh();
+  const auto whys = whysText(statusJson(daemon), "");
+  ASSERT_TRUE(whys);
+  const auto lineOf = [&](const std::string &name) {
+    const size_t at = whys->find("\n  " + name + " ");
+    EXPECT_NE(at, std::string::npos) << *whys;
+    return whys->substr(at + 1, whys->find('\n', at + 1) - at - 1);
+  };
+  EXPECT_NE(lineOf("b").find("STARVED"), std::string::npos) << *whys;
+  EXPECT_NE(lineOf("b").find(sentenceOf("b")), std::string::npos) << *whys;
+  EXPECT_EQ(lineOf("a").find("STARVED"), std::string::npos) << *whys;
+  EXPECT_EQ(whysText(statusJson(daemon), "9").error().err, ENODEV);
+}
+
 TEST_F(Explain, BesideOnlineNoWaitIsPromisedAndItsLossNotSaidToBeNone) {
   setClass("a", QGPU_CLASS_ONLINE);
   EXPECT_EQ(cardOf("b")["computed"]["worst"]["wait_ns"], 0);

@@ -5,7 +5,9 @@
 
 #include <ctime>
 
+#include "screen.hpp"
 #include "snapshot_json.hpp"
+#include "starved.hpp"
 #include "top_view.hpp"
 
 namespace qgpu::ctl {
@@ -66,6 +68,24 @@ TEST(Top, ShowsAskedAndGotAndWhoIsStarvedInWords) {
   for (const char *what : {"60.0 %", "10.0 %", "90.0 %", "2.5 ms", "STARVED"}) at(line, what);
   EXPECT_EQ(text.find("STARVED", poor + line.size()), std::string::npos);
   EXPECT_EQ(text.find("STARVED"), poor + line.find("STARVED"));
+}
+
+// Also whom the others leave nothing; one that wants little or nothing is not.
+TEST(Starved, IsWhoHasWorkAndGetsLessThanItIsToHave) {
+  EXPECT_TRUE(isStarved(tenantOf("a", 600'000, 539'999, 1'000'000)));
+  EXPECT_FALSE(isStarved(tenantOf("a", 600'000, 540'000, 1'000'000)));
+  EXPECT_FALSE(isStarved(tenantOf("a", 600'000, 0, 900'000)));
+  EXPECT_TRUE(isStarved(tenantOf("a", 0, 0, 1'000'000)));
+  EXPECT_FALSE(isStarved(tenantOf("a", 0, 10'000, 1'000'000)));
+  EXPECT_FALSE(isStarved(tenantOf("a", 0, 0, 0)));
+  Json unmeasured = tenantOf("a", 600'000, 0, 1'000'000);
+  unmeasured["measured"]["interval_ns"] = 0;
+  EXPECT_FALSE(isStarved(unmeasured));
+  unmeasured.erase("measured");
+  EXPECT_FALSE(isStarved(unmeasured));
+  EXPECT_EQ(starvedText(twoCards()["cards"][0]), "");
+  EXPECT_EQ(starvedText(twoCards()["cards"][1]), "starved: poor; why: qgpuctl explain poor");
+  EXPECT_NE(cardText(twoCards()["cards"][1]).find("  starved: poor; why:"), std::string::npos);
 }
 
 TEST(Top, BarHasWhatWasGotAndAMarkWhereTheAskedEnds) {

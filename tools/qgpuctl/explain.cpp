@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// qgpuctl explain TENANT: what it was promised, what it got, and why it is less when it is.
+// qgpuctl explain: why each tenant got what it got; of one, what it was promised and the figures.
 #include <cstdio>
 #include <memory>
 
@@ -8,6 +8,18 @@
 #include "verb.hpp"
 
 namespace qgpu::ctl {
+
+namespace {
+
+Result<std::string> textOf(const Json &status, const std::string &tenant, const std::string &card,
+                           bool json) {
+  if (tenant.empty()) return whysText(status, card);
+  auto explanation = explanationOf(status, tenant, card);
+  if (!explanation) return explanation.error();
+  return json ? explanation->dump(2) + "\n" : explanationText(*explanation);
+}
+
+}  // namespace
 
 void addExplain(CLI::App &app, Context &context) {
   struct Options {
@@ -18,9 +30,10 @@ void addExplain(CLI::App &app, Context &context) {
   auto *verb = app.add_subcommand(
       "explain", "what a tenant was promised, what it got, and why it is less when it is");
   auto options = std::make_shared<Options>();
-  verb->add_option("TENANT", options->tenant, "a tenant")->required();
+  auto *tenant = verb->add_option("TENANT", options->tenant, "a tenant; without: all, a line each");
   verb->add_option("--card", options->card, "on this card only: uuid or index");
-  verb->add_flag("--json", options->json, "everything, for programs: shares in ppm, times in ns");
+  verb->add_flag("--json", options->json, "everything, for programs: shares in ppm, times in ns")
+      ->needs(tenant);
   verb->footer("example: qgpuctl explain web --card 0");
   verb->callback([&context, options] {
     auto status = readStatus(context.socket);
@@ -28,13 +41,11 @@ void addExplain(CLI::App &app, Context &context) {
       context.exit_code = complain(status.error());
       return;
     }
-    auto explanation = explanationOf(*status, options->tenant, options->card);
-    if (!explanation) {
-      context.exit_code = complain(explanation.error());
-      return;
-    }
-    std::string text = options->json ? explanation->dump(2) + "\n" : explanationText(*explanation);
-    std::fputs(text.c_str(), stdout);
+    const auto out = textOf(*status, options->tenant, options->card, options->json);
+    if (out)
+      std::fputs(out->c_str(), stdout);
+    else
+      context.exit_code = complain(out.error());
   });
 }
 

@@ -10,6 +10,7 @@
 #include "names.hpp"
 #include "promise.hpp"
 #include "screen.hpp"
+#include "starved.hpp"
 
 namespace qgpu::ctl {
 
@@ -18,8 +19,6 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
-// What a card is taken for that does not tell its switch cost.
-constexpr uint64_t kSwitchNs = 100'000;
 // A look may come so much late at either end of a wait.
 constexpr uint64_t kLookNs = 1'000'000;
 
@@ -68,8 +67,9 @@ Json computedOf(const Json &card, const std::string &tenant) {
   for (const Json &other : card.at("tenants"))
     if (takesPart(other) || text(other, "name") == tenant)
       desired.tenants.push_back(partyOf(other));
-  const uint64_t switch_ns = number(card, "switch_ns");
-  const ComputedPromises promises = promisesOf(desired, switch_ns ? switch_ns : kSwitchNs);
+  if (text(card, "method") == "rm") desired.method = CardMethod::kRm;
+  const ComputedPromises promises =
+      promisesOf(desired, switchNsOf(desired.method, number(card, "switch_ns")));
   for (size_t i = 0; i < promises.all.tenants.size(); ++i) {
     if (promises.all.tenants[i].name != partyName(tenant)) continue;
     Json active = Json::array();
@@ -255,7 +255,9 @@ bool somebodyHung(const Json &card) {
   });
 }
 
+// An executor is not told when work came, but what it takes for a wait (TenantStats::wait_bins).
 bool passedItsPromise(const Case &of) {
+  if (text(of.card, "method") == "rm" || hasNothing(of)) return false;
   const uint64_t promised_ns =
       of.computed.is_null() ? 0 : number(of.computed.at("worst"), "wait_ns");
   return promised_ns && number(of.measured, "wait_max_ns") > promised_ns + kLookNs;
@@ -348,6 +350,7 @@ std::string passedText(const Json &card) {
   if (card.at("others_hung"))
     return "  it waited longer than that: kernels outran a hang timeout since counting began " +
            since + "\n";
+  if (card.at("windows_by_lag")) return "  and it did, since counting began " + since + "\n";
   return "  it waited longer than that; the causes known are work that cannot be cut, a hang, and "
          "other settings since counting began " +
          since + "; which it was is not known\n";
@@ -425,6 +428,27 @@ Result<Json> explanationOf(const Json &status, const std::string &tenant, const 
     return Error{ENODEV, "the tenant is on no such card: the configuration does not name it",
                  card.empty() ? tenant : card};
   return Json{{"tenant", tenant}, {"source", text(status, "source")}, {"cards", cards}};
+}
+
+Result<std::string> whysText(const Json &status, const std::string &card) {
+  const std::string driver_error = text(status, "driver_error");
+  if (!driver_error.empty()) return Error{ENODEV, driver_error, card};
+  std::string out;
+  for (const Json &one : status.at("cards")) {
+    if (!isCard(one, card)) continue;
+    Table table({"tenant", "to have", "got", "", "why"});
+    for (const Json &tenant : one.at("tenants")) {
+      const Json measured = measuredOf(tenant), computed = nullptr;
+      table.add({text(tenant, "name"), percent(askedPpm(tenant)), percent(gotPpm(tenant)),
+                 isStarved(tenant) ? "STARVED" : "",
+                 whyOf({one, tenant, computed, measured}).sentence});
+    }
+    table.leftFrom(3);
+    out += "card " + std::to_string(number(one, "index")) + "  " + text(one, "uuid") + "  " +
+           text(one, "policy") + ", " + text(one, "state") + "\n" + table.text("  ");
+  }
+  if (out.empty()) return Error{ENODEV, card.empty() ? "there is no card" : "no such card", card};
+  return out + "qgpuctl explain TENANT has the promises and figures of one\n";
 }
 
 std::string explanationText(const Json &explanation) {

@@ -20,4 +20,7 @@ Result<nlohmann::json> explanationOf(const nlohmann::json &status, const std::st
 // The same for people.
 std::string explanationText(const nlohmann::json &explanation);
 
+// All tenants of these cards, a line each, with why they got what they got.
+Result<std::string> whysText(const nlohmann::json &status, const std::string &card);
+
 }  // namespace qgpu::ctl

@@ -35,18 +35,24 @@ bool isOf(const netlink::LogOfCard &entry, const LogOptions &options, const Tena
 int printLog(const std::string &socket, const LogOptions &options) {
   auto reader = LogReader::open(socket, options.card);
   if (!reader) return complain(reader.error());
+  size_t printed = 0;
   for (uint64_t lost = 0;;) {
     auto entries = reader->next();
     if (!entries) return complain(entries.error());
-    for (const auto &entry : *entries)
-      if (isOf(entry, options, reader->names()))
-        std::printf("%s\n", options.json ? lineOf(logJson(entry, reader->names())).c_str()
-                                         : logText(entry, reader->names()).c_str());
+    for (const auto &entry : *entries) {
+      if (!isOf(entry, options, reader->names())) continue;
+      printed++;
+      std::printf("%s\n", options.json ? lineOf(logJson(entry, reader->names())).c_str()
+                                       : logText(entry, reader->names()).c_str());
+    }
     if (reader->lost() > lost)
       std::fprintf(stderr, "qgpuctl: %llu records were overwritten before they were read\n",
                    static_cast<unsigned long long>(reader->lost() - lost));
     lost = reader->lost();
     std::fflush(stdout);
+    if (!options.follow && !printed && !options.json)
+      std::fprintf(stderr, "qgpuctl: %s was on no engine in the time that is remembered\n",
+                   options.tenant.empty() ? "nobody" : options.tenant.c_str());
     if (!options.follow) return kExitOk;
     poll(nullptr, 0, kPollMs);
   }

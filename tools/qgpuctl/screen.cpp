@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "starved.hpp"
+
 namespace qgpu::ctl {
 
 using Json = nlohmann::json;
@@ -162,8 +164,10 @@ std::string Table::text(const std::string &indent) const {
     std::string line = indent;
     for (size_t i = 0; i < row.size(); ++i) {
       std::string fill(widths[i] - row[i].size(), ' ');
-      line += (i ? "  " : "") + (i ? fill + row[i] : row[i] + fill);
+      const bool is_left = i == 0 || i >= left_from_;
+      line += (i ? "  " : "") + (is_left ? row[i] + fill : fill + row[i]);
     }
+    line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
   return out;
@@ -186,6 +190,7 @@ std::string cardText(const Json &card) {
 
   const Json tenants = card.value("tenants", Json::array());
   out += tenantsText(tenants);
+  if (const std::string starved = starvedText(card); !starved.empty()) out += "  " + starved + "\n";
   if (std::any_of(tenants.begin(), tenants.end(),
                   [](const Json &tenant) { return tenant.value("edited", false); }))
     out += "  * set at run time; `qgpuctl tenant reset NAME` goes back to the configuration\n";

@@ -16,15 +16,18 @@ std::string duration(uint64_t ns);
 // As one word for a shell.
 std::string shellQuoted(const std::string &text);
 
-// Columns as wide as needed, the first to the left, the others to the right, two blanks between.
+// Columns as wide as needed, the first to the left, the others to the right (but for those from
+// leftFrom() on), two blanks between.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void leftFrom(size_t column) { left_from_ = column; }
   std::string text(const std::string &indent) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
+  size_t left_from_ = SIZE_MAX;
 };
 
 // One card of a status with its tenants.

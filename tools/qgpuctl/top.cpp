@@ -223,7 +223,16 @@ void addTop(CLI::App &app, Context &context) {
       ->check(CLI::Range(0.2, 3600.0))
       ->capture_default_str();
   verb->add_flag("--once", options->once, "print it once, as when the output is no terminal");
-  verb->footer("example: qgpuctl top\nh shows the keys; NO_COLOR=1 in the environment: no colours");
+  verb->footer(
+      "example: qgpuctl top\n"
+      "asked: what the plan gives it now. got, and # in the bar: of the time delivered to tenants "
+      "in\n"
+      "the last second; | is what it asked. of time: of the clock's time. waiting: of the clock's\n"
+      "time it had work and was not on the engine. longest: single wait since counting began.\n"
+      "STARVED: it had work all the time and got less than nine tenths of what it asked, or "
+      "nothing\n"
+      "because nothing is left to it; qgpuctl explain TENANT says why.\n"
+      "h shows the keys; NO_COLOR=1 in the environment: no colours");
   verb->callback([&context, options] {
     Feed feed(context.socket);
     const char *terminal = getenv("TERM");

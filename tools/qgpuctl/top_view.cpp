@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "screen.hpp"
+#include "starved.hpp"
 
 namespace qgpu::ctl {
 
@@ -33,24 +34,10 @@ std::string padded(std::string text, size_t width, bool right = false) {
 
 bool isMeasured(const Json &tenant) { return number(part(tenant, "measured"), "interval_ns") > 0; }
 
-uint64_t askedPpm(const Json &tenant) {
-  const uint64_t share_ppm = number(part(tenant, "effective"), "share_ppm");
-  return share_ppm ? share_ppm : number(part(tenant, "asked"), "guarantee_ppm");
-}
-
-uint64_t gotPpm(const Json &tenant) { return number(part(tenant, "measured"), "share_ppm"); }
-
 uint64_t waitPpm(const Json &tenant) {
   const Json &rates = part(tenant, "measured");
   const uint64_t work_ppm = number(rates, "work_ppm"), use_ppm = number(rates, "use_ppm");
   return work_ppm - std::min(work_ppm, use_ppm);
-}
-
-// It had work nearly all the time and got less than nine tenths of what it is to have.
-bool isStarved(const Json &tenant) {
-  const Json &rates = part(tenant, "measured");
-  return isMeasured(tenant) && number(rates, "work_ppm") > 900'000 &&
-         gotPpm(tenant) * 10 < askedPpm(tenant) * 9;
 }
 
 // "[####    |   ]": what it got, and where what it asked ends.
@@ -102,8 +89,8 @@ constexpr const char *kHelp[] = {
     "  of time  of the clock's time",
     "  waiting  of the clock's time it had work and was not on the engine",
     "  longest  single wait since counting began",
-    "  STARVED  it had work all the time and got less than nine tenths of what it asked:",
-    "           qgpuctl explain TENANT says why"};
+    "  STARVED  it had work all the time and got less than nine tenths of what it asked, or",
+    "           nothing because nothing is left to it: qgpuctl explain TENANT says why"};
 
 }  // namespace
 
