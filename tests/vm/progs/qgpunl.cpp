@@ -6,7 +6,8 @@
 //   qgpunl tenants CARD              id name weight guarantee ceiling cgroups share slice window
 //                                    awake tsgs
 //   qgpunl tsgs CARD                 serial id tenant pid channels slice
-//   qgpunl stats CARD                tenant run_ns err_ns source wait_ns windows preempts overruns;
+//   qgpunl stats CARD                tenant run_ns err_ns source wait_ns windows preempts overruns
+//                                    visits;
 //                                    card: "card" switch_ns idle_ns submits preempts time_ns
 //   qgpunl plan CARD GENERATION|- [dry] [replace] [timed] [policy=N] [cycle=NS]
 //               [NAME[:weight=N][:guarantee=PPM][:ceiling=PPM][:cgroups=ID+ID][:remove]]...
@@ -97,7 +98,8 @@ int listStats(const Answer &answer) {
       std::cout << value(QGPU_A_STATS_TENANT_ID) << ' ' << value(QGPU_A_STATS_RUN_NS) << ' '
                 << value(QGPU_A_STATS_RUN_ERR_NS) << ' ' << value(QGPU_A_STATS_SOURCE) << ' '
                 << value(QGPU_A_STATS_WAIT_NS) << ' ' << value(QGPU_A_STATS_WINDOWS) << ' '
-                << value(QGPU_A_STATS_PREEMPTS) << ' ' << value(QGPU_A_STATS_OVERRUNS) << '\n';
+                << value(QGPU_A_STATS_PREEMPTS) << ' ' << value(QGPU_A_STATS_OVERRUNS) << ' '
+                << value(QGPU_A_STATS_VISITS) << '\n';
   }
   return answer.error ? refused(answer) : 0;
 }

@@ -182,6 +182,20 @@ note "$(awk '/VmRSS/ { print "qgpud resident:", $2, $3 }' "/proc/$daemon/status"
 kill -9 "$load" 2>/dev/null || true
 wait "$load" 2>/dev/null || true
 
+# ---- with nobody at work all views show the same, to the unit ----
+counted() { # TENANT KEY, by qgpuctl
+	qgpuctl counters --json | tr -d ' \n' | grep -o "\"$1\":{\"hangs\".*" | grep -o "\"$2\":[0-9]*" | head -n 1 | grep -o '[0-9]*$'
+}
+removed() { qgpuctl counters --json | tr -d ' \n' | grep -o '"removed_ns":[0-9]*' | head -n 1 | grep -o '[0-9]*$'; }
+a_id=$(qgpunl tenants 0 | awk '$2 == "a" { print $1 }')
+views_agree() {
+	[[ $(qgpunl stats 0 | awk -v id="$a_id" '$1 == id { print $2, $NF }') == "$(counted a run_ns) $(counted a visits)" ]]
+}
+check "what the module counted is what qgpuctl shows" wait_until 5 views_agree
+check "and a was seen on the engine more than once" test "$(counted a visits)" -gt 1
+ran_ns=$(counted a run_ns)
+gone_ns=$(removed)
+
 # ---- ceilings, classes, waits, hang timeouts ----
 classes() { # WAKE
 	cat >"$config" <<-END
@@ -210,6 +224,8 @@ classes 2ms
 check "an online, a capped and an offline tenant are accepted" qgpud --check -c "$config"
 kill -HUP "$daemon"
 check "and on the card" wait_until 10 shows web "class online, wake within 2.0 ms"
+kept() { (($(removed) == gone_ns + ran_ns)); }
+check "what a ran is kept, though a is gone" wait_until 5 kept
 check "the capped one with its ceiling" shows lab "ceiling 30.0 %, class normal, hang timeout 5.0 ms"
 check "the offline one" shows batch "class offline"
 note "$(qgpuctl status)"
