@@ -245,7 +245,8 @@ static int put_tenants_locked(struct sk_buff *skb, struct netlink_callback *cb,
 
 	xa_for_each_start(&card->tenants, id, tenant, at->object) {
 		at->object = id;
-		err = qgpu_dump_message(skb, cb, QGPU_CMD_TENANT_GET, card->index, put_tenant, tenant);
+		err = qgpu_dump_message(skb, cb, QGPU_CMD_TENANT_GET, card->index, put_tenant,
+					tenant);
 		if (err)
 			return err;
 	}

@@ -11,7 +11,8 @@ struct netlink_callback;
 struct qgpu_card;
 struct sk_buff;
 
-/* The first card of number @from or more that the dump is of, with a reference; NULL: none is left. */
+/* The first card of number @from or more that the dump is of, with a reference; NULL: none is left.
+ */
 struct qgpu_card *qgpu_dump_next_card(struct netlink_callback *cb, u32 from);
 
 /* One message of a dump: header and card number, then what @fill puts. */

@@ -3,8 +3,9 @@
  * qgpu.h - objects of qgpu.ko, who may touch them, and what each file offers the others.
  *
  *   main.c       module load and unload
- *   netlink.c    family, policies, requests in ──► card_plan.c  one atomic change of a plan
- *   dump.c       messages out                      bind.c       what is bound by hand
+ *   netlink.c    family, policies, requests in     bind.c       what is bound by hand
+ *   plan_request.c  PLAN_SET ──► card_plan.c  one atomic change of a plan
+ *   dump.c       messages out
  *   stats.c      counters out
  *   log.c        who was on the engine: a ring, a counter and tracepoints
  *   event.c      events: queued under the lock, sent outside it

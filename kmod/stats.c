@@ -180,8 +180,8 @@ int qgpu_stats_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	while ((stats = at->left)) {
 		for (; stats->told < stats->count + 2; stats->told++) {
-			err = qgpu_dump_message(skb, cb, QGPU_CMD_STATS_GET, stats->card_index, put_stats,
-					  stats);
+			err = qgpu_dump_message(skb, cb, QGPU_CMD_STATS_GET, stats->card_index,
+						put_stats, stats);
 			if (err)
 				return skb->len ?: err;
 		}
