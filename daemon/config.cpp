@@ -5,7 +5,6 @@
 #include "config.hpp"
 
 #include <linux/qgpu.h>
-#include <sys/stat.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include <functional>
 #include <map>
 
-#include "cgroup.hpp"
+#include "cgroup_pattern.hpp"
 #include "config_size.hpp"
 #include "file.hpp"
 #include "metrics_endpoint.hpp"
@@ -28,9 +27,6 @@ namespace {
 
 constexpr size_t kFileMax = 1024 * 1024;
 constexpr int kDotsMax = 1000;  // of a line; keys have six at most
-constexpr size_t kPatternMax = 1024;
-constexpr long kLevelsMax = 31;
-constexpr std::string_view kCgroupMount = "/sys/fs/cgroup";
 constexpr uint64_t kCycleMinMs = 1;
 constexpr uint64_t kCycleMaxMs = 1000;
 
@@ -392,47 +388,9 @@ class Reader {
   void readCgroup(const toml::node &node, int line, const std::string &path, TenantEntry &entry) {
     auto text = string(node, line, path);
     if (!text) return;
-    if (const char *reason = cgroupMistake(*text)) {
-      problem(line, path, "\"" + *text + "\" " + reason);
-      return;
-    }
-    if (hasMount(*text)) {
-      problem(line, path,
-              "\"" + *text +
-                  "\" begins with where cgroup2 is mounted: paths are below the mount, \"" +
-                  text->substr(kCgroupMount.size()) + "\" is meant");
-      return;
-    }
-    bool glob = text->find_first_of("*?[") != std::string::npos;
-    entry.cgroups.push_back({*text, glob, line});
-  }
-
-  // Unless there is such a folder below the mount.
-  static bool hasMount(const std::string &text) {
-    if (!text.starts_with(std::string(kCgroupMount) + "/")) return false;
-    struct stat status {};
-    return stat((findCgroup2Mount() + std::string(kCgroupMount)).c_str(), &status) != 0 ||
-           findCgroup2Mount().empty();
-  }
-
-  static const char *cgroupMistake(std::string_view text) {
-    if (text.empty() || text.front() != '/')
-      return "must begin with / (the cgroup2 mount is meant)";
-    if (text.size() > kPatternMax) return "is too long";
-    if (text == "/") return "is every process: that is the tenant \"default\"";
-    if (text.find('\0') != std::string_view::npos) return "has a zero byte";
-    // The kernel looks no deeper for whose a process is.
-    if (std::count(text.begin(), text.end(), '/') > kLevelsMax)
-      return "is more than 31 levels deep";
-    size_t at = 1;
-    while (at <= text.size()) {
-      size_t end = std::min(text.find('/', at), text.size());
-      std::string_view part = text.substr(at, end - at);
-      if (part.empty()) return "has an empty component (no final / and no //)";
-      if (part == "." || part == "..") return "must not have . or .. as a component";
-      at = end + 1;
-    }
-    return nullptr;
+    if (const std::string mistake = cgroupPatternMistake(*text); !mistake.empty())
+      return problem(line, path, "\"" + *text + "\" " + mistake);
+    entry.cgroups.push_back({*text, isGlob(*text), line});
   }
 
   void checkDuplicates() {
