@@ -198,27 +198,9 @@ check "with a track for each tenant" sh -c 'grep -q "\"name\":\"a\"" /run/d/trac
 check "top has the pid" sh -c "qgpuctl top --once | grep -q '[ ,]${pids[a]}\$'"
 waits_add_up() { # as many as visits, but for those at either end
 	qgpuctl status --json | tr -d ' \n' | grep -o '"visits":[0-9]*,"wait_max_ns":[0-9]*,"wait_ns":[0-9]*,"waits":{"bins":\[[0-9,]*\]' | tr '][:,' ' ' | awk '
-		{ for (n = 0, i = 9; i <= NF; i++) n += $i; bad += n > $2 + 3 || n < 0.8 * $2 } END { exit bad || NR != 2 }'
+		{ n = 0; for (i = 9; i <= NF; i++) n += $i; bad += n > $2 + 3 || n < 0.8 * $2 } END { exit bad || NR != 2 }'
 }
 check "waits are counted as often as visits" waits_add_up
-
-# ---- classes, waits; what is not kept is refused ----
-reload burst-share 'wake_within = "50ms"' 'class = "offline"'
-check "a wait and a class are taken" wait_until 5 status_has '"class": *"offline"'
-check "and in force" wait_until 5 is_ok
-sleep 1
-measure 3
-note "a ran ${ran[a]} %, offline b ${ran[b]} %"
-check "offline gets what a leaves, which is nothing" is_within "${ran[b]}" 0 3
-check "--check says what they need" sh -c "qgpud --check -c $config | grep -q 'while the executor has the driver.s context-switch trace'"
-before=$(grep -c "is refused, the former" /run/d/log || true)
-reload burst-share 'hang_timeout = "1s"'
-refused_more() { (($(grep -c "is refused, the former" /run/d/log) > before)); }
-check "a hang timeout is refused" wait_until 5 refused_more
-check "with a sentence" said "tenant.a.hang_timeout: hang_timeout is not enforced by method rm"
-reload
-both_as_before() { ! status_has '"class": *"offline"' && is_ok; }
-check "and all is as before" wait_until 5 both_as_before
 
 # ---- a card at work is not measured unless that is asked for ----
 exits_with() { # CODE CMD...
@@ -421,6 +403,24 @@ for ((i = 0; i < 4; i++)); do
 done
 check "both run in any second then" within "$least" 20 100
 check "2:1 again" is_within "$(calc "${sum[a]} / ${sum[b]}")" 2 0.1
+
+# ---- classes, waits; what is not kept is refused ----
+reload burst-share 'wake_within = "50ms"' 'class = "offline"'
+check "a wait and a class are taken" wait_until 5 status_has '"class": *"offline"'
+check "and in force" wait_until 5 is_ok
+sleep 1
+measure 3
+note "a ran ${ran[a]} %, offline b ${ran[b]} %"
+check "offline gets what a leaves, which is nothing" is_within "${ran[b]}" 0 3
+check "--check says what they need" sh -c "qgpud --check -c $config | grep -q 'while the executor has the driver.s context-switch trace'"
+before=$(grep -c "is refused, the former" /run/d/log || true)
+reload burst-share 'hang_timeout = "1s"'
+refused_more() { (($(grep -c "is refused, the former" /run/d/log) > before)); }
+check "a hang timeout is refused" wait_until 5 refused_more
+check "with a sentence" said "tenant.a.hang_timeout: hang_timeout is not enforced by method rm"
+reload
+both_as_before() { ! status_has '"class": *"offline"' && is_ok; }
+check "and all is as before" wait_until 5 both_as_before
 
 # ---- best-effort, and the end: as it was found ----
 check "best-effort" qgpuctl policy 0 best-effort
