@@ -235,7 +235,14 @@ static int open(struct qgpu_io *io)
 	return 0;
 }
 
-/* By the mask that the card's driver set for it, and gone before that driver is. */
+static void mem_free(struct qgpu_io *io, struct hw_mem *mem)
+{
+	dma_free_coherent(&io->bar->pdev->dev, mem->bytes, mem->cpu, mem->bus_addr);
+	mem->cpu = NULL;
+}
+
+/* By the mask that the card's driver set for it, and gone before that driver is. That mask may be
+ * wider than the address of a list. */
 static int mem_alloc(struct qgpu_io *io, u32 bytes, struct hw_mem *out)
 {
 	dma_addr_t addr;
@@ -246,13 +253,11 @@ static int mem_alloc(struct qgpu_io *io, u32 bytes, struct hw_mem *out)
 		return -ENOMEM;
 	out->bus_addr = addr;
 	out->target = HW_TARGET_SYSMEM_COHERENT;
+	if ((addr + out->bytes - 1) >> TU104_ADDRESS_BITS) {
+		mem_free(io, out);
+		return -ENOMEM;
+	}
 	return 0;
-}
-
-static void mem_free(struct qgpu_io *io, struct hw_mem *mem)
-{
-	dma_free_coherent(&io->bar->pdev->dev, mem->bytes, mem->cpu, mem->bus_addr);
-	mem->cpu = NULL;
 }
 
 /* What the card calls @addr is a bus address; behind an IOMMU that is not where it lies. */

@@ -52,6 +52,7 @@ static inline u32 tu104_put(u32 field, u32 mask)
 #define TU104_CHIP_ID 0x164u
 
 #define TU104_BAR0_BYTES 0x1000000u
+#define TU104_ADDRESS_BITS 40 /* of what RUNLIST_BASE and CHANNEL_INST can name */
 
 /* ---- GSP: does its core run the driver's firmware; NV_PRISCV_RISCV_CORE_SWITCH_RISCV_STATUS at
  * NV_FALCON2_GSP_BASE, dev_riscv_pri.h of the open driver's tu102 headers ---- */
