@@ -132,6 +132,9 @@ static void unlist_card(struct qgpu_card *card)
 
 /* ---- health ---- */
 
+/* One register in many may refuse, and not every turn reads it: so long without an error. */
+#define OBEYS_NS 100000000ull
+
 static const char *reason_of(int error)
 {
 	switch (error) {
@@ -151,10 +154,15 @@ static const char *reason_of(int error)
 void qgpu_card_judge_locked(struct qgpu_card *card, int error)
 {
 	enum qgpu_card_state state;
+	u64 now_ns = ktime_get_ns();
 	const char *reason;
 
 	lockdep_assert_held(&card->lock);
 	card->errors = error ? card->errors + 1 : 0;
+	if (error)
+		card->erred_ns = now_ns;
+	else if (card->state == QGPU_CARD_DEGRADED && now_ns < card->erred_ns + OBEYS_NS)
+		return;
 	state = !error ? QGPU_CARD_OK : error == -ENODEV ? QGPU_CARD_LOST : QGPU_CARD_DEGRADED;
 	reason = error ? reason_of(error) : NULL;
 	if (state == card->state && reason == card->reason)

@@ -55,7 +55,7 @@ static void open_gates(struct qgpu_card *card)
 		mutex_lock(&card->lock);
 		err = turn_stop(card->turn);
 		mutex_unlock(&card->lock);
-		if (!err)
+		if (!err || err == -ENODEV)
 			return;
 		msleep(1);
 	}
@@ -69,9 +69,9 @@ static void let_go(struct qgpu_card *card)
 	set_running(card, false);
 	qgpu_sched_stop(card);
 	cancel_work_sync(&card->give_work);
-	if (card->method == TURN_GATES)
-		open_gates(card);
 	card->io.sim->ops->give_slot(card->io.sim, card->runlist);
+	/* Whatever the method was: it may have become gates a moment ago. */
+	open_gates(card);
 }
 
 int qgpu_hold_take(struct qgpu_card *card)
@@ -111,9 +111,6 @@ static void pause(struct qgpu_card *card, const char *why)
 	mutex_lock(&card->hold_lock);
 	if (card->held && !card->paused) {
 		let_go(card);
-		mutex_lock(&card->lock);
-		turn_stop(card->turn);
-		mutex_unlock(&card->lock);
 		card->paused = true;
 		pr_info("qgpu: card %u: given back to its driver for %s\n", card->index, why);
 	}
@@ -169,9 +166,10 @@ void qgpu_hold_give_slot(struct work_struct *work)
 static void pause_all(const char *why)
 {
 	struct qgpu_card *card;
-	u32 index;
+	u32 index = 0;
 
-	for (index = 0; (card = qgpu_card_get_from(index)); index = card->index + 1) {
+	while ((card = qgpu_card_get_from(index))) {
+		index = card->index + 1; /* it may be gone after the put */
 		pause(card, why);
 		qgpu_card_put(card);
 	}
@@ -180,9 +178,10 @@ static void pause_all(const char *why)
 static void resume_all(void)
 {
 	struct qgpu_card *card;
-	u32 index;
+	u32 index = 0;
 
-	for (index = 0; (card = qgpu_card_get_from(index)); index = card->index + 1) {
+	while ((card = qgpu_card_get_from(index))) {
+		index = card->index + 1;
 		resume(card);
 		qgpu_card_put(card);
 	}

@@ -162,7 +162,9 @@ struct qgpu_told {
  * @method: what enforces; becomes gates when the turn falls back to them
  * @running: it may be changed and is scheduled; false from the moment its device goes
  * @slot_taken: the driver handed its list over
- * @state, @reason, @errors: health; constant sentence; failed turns in a row
+ * @state, @reason, @errors, @erred_ns: health; constant sentence; failed turns in a row, and when
+ *                                    the last was
+ * @turned_ns: when the last turn ended
  * @generation: of the plan in force
  * @policy, @cycle_ns: card settings in force
  * @log: who was on the engine lately; NULL = not remembered
@@ -205,6 +207,7 @@ struct qgpu_card {
 	enum qgpu_card_state state;
 	const char *reason;
 	u32 errors;
+	u64 erred_ns, turned_ns;
 	u64 generation;
 	enum core_policy policy;
 	u64 cycle_ns;

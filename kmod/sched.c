@@ -8,11 +8,15 @@
 #include <linux/timekeeping.h>
 #include "qgpu.h"
 
-/* Two turns are at least this far apart, whatever turn_run() says: the worker outranks everybody
- * else on its CPU and must let go of it. */
+/* Two turns are at least this far apart, whatever turn_run() says and whoever kicks: the worker
+ * outranks everybody else on its CPU and must let go of it. */
 #define TURN_GAP_NS 20000ull
+/* A card that is gone is asked for less and less often; any other error is turn_run()'s to pace,
+ * who has others to serve meanwhile. */
 #define RETRY_FIRST_NS 1000000ull
 #define RETRY_MOST_SHIFT 10 /* ~1 s */
+/* While a card is degraded it is judged this often at least. */
+#define JUDGE_NS 100000000ull
 
 /* A tenant that does this does it in every window: one event a second tells as much. */
 #define REPEAT_EVENT_NS NSEC_PER_SEC
@@ -47,15 +51,34 @@ static void tell_tenants_locked(struct qgpu_card *card, u64 now_ns)
 	tell_locked(card, &card->hangs, count, QGPU_EVENT_HANG, last, now_ns);
 }
 
+static void arm(struct qgpu_card *card, u64 at_ns)
+{
+	hrtimer_start(&card->timer, ns_to_ktime(at_ns), HRTIMER_MODE_ABS);
+}
+
+/* When the next turn is due after one that returned @err and asked for @next_ns. */
+static u64 next_turn_ns_locked(const struct qgpu_card *card, int err, u64 next_ns, u64 now_ns)
+{
+	if (err == -ENODEV)
+		return now_ns + (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));
+	if (card->state != QGPU_CARD_OK)
+		next_ns = min(next_ns, now_ns + JUDGE_NS);
+	return max(next_ns, now_ns + TURN_GAP_NS);
+}
+
 static void run_turn(struct kthread_work *work)
 {
 	struct qgpu_card *card = container_of(work, struct qgpu_card, work);
-	u64 next_ns = 0, now_ns;
+	u64 next_ns = 0, now_ns = ktime_get_ns();
 	int err;
 
 	mutex_lock(&card->lock);
 	if (!card->running || !card->slot_taken)
 		goto out;
+	if (now_ns < card->turned_ns + TURN_GAP_NS) {
+		arm(card, card->turned_ns + TURN_GAP_NS);
+		goto out;
+	}
 	err = turn_run(card->turn, ktime_get_ns(), &next_ns);
 	if (err == -ESTALE) {
 		/* The driver's events tell what exists: the next turn puts our list back. */
@@ -67,11 +90,8 @@ static void run_turn(struct kthread_work *work)
 	qgpu_card_give_locked(card);
 	now_ns = ktime_get_ns();
 	tell_tenants_locked(card, now_ns);
-	if (err)
-		next_ns =
-			now_ns + (RETRY_FIRST_NS << min_t(u32, card->errors - 1, RETRY_MOST_SHIFT));
-	hrtimer_start(&card->timer, ns_to_ktime(max(next_ns, now_ns + TURN_GAP_NS)),
-		      HRTIMER_MODE_ABS);
+	card->turned_ns = now_ns;
+	arm(card, next_turn_ns_locked(card, err, next_ns, now_ns));
 out:
 	mutex_unlock(&card->lock);
 }

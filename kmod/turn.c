@@ -10,7 +10,9 @@
 #define LOOK_CHANNELS 64u
 /* From a submit to its owner on the engine, before that was ever seen. */
 #define ON_FIRST_GUESS_NS 60000ull
-/* After an error of the hardware. */
+/* After an error of the hardware. One register that refuses goes on doing so while all others are
+ * served: then this at least and that at most. */
+#define RETRY_SOON_NS 200000ull
 #define RETRY_NS 5000000ull
 /* More foreign lists than this in such a time: by gates then. */
 #define LOSSES_MAX 200u
@@ -191,6 +193,23 @@ static int tell_draining(struct turn *turn, struct hw_status *status, u64 *now_n
 	return 0;
 }
 
+static bool is_owners(const struct turn *turn, const struct turn_tsg *tsg)
+{
+	return tsg->in_slot && tsg->core.tenant && core_owns_window(&turn->core, tsg->core.tenant);
+}
+
+static void charge_owner(struct turn *turn)
+{
+	struct turn_tsg *owner = NULL;
+	u32 i;
+
+	for (i = 0; i < turn->tsg_count && !owner; i++)
+		if (is_owners(turn, turn->tsgs[i]))
+			owner = turn->tsgs[i];
+	turn->draining_id = HW_NO_ID;
+	charge(turn, turn_now_ns(turn), owner ? CORE_SEEN_TSG : CORE_SEEN_NOBODY, owner);
+}
+
 int turn_look(struct turn *turn, struct hw_status *status)
 {
 	const struct hw_ops *ops = turn->cfg.hw->ops;
@@ -198,6 +217,8 @@ int turn_look(struct turn *turn, struct hw_status *status)
 	int err;
 
 	err = ops->status(turn->cfg.hw, turn->cfg.engine_index, status);
+	if (err == -EIO)
+		charge_owner(turn);
 	if (err)
 		return err;
 	now_ns = turn_now_ns(turn);
@@ -249,8 +270,8 @@ static int probe_tsg(struct turn *turn, struct turn_tsg *tsg, u32 *room)
 		err = ops->channel_work(turn->cfg.hw, channel->id, channel->inst_addr, &work);
 		if (err == -ENODEV)
 			return err;
-		if (err == -EIO && !first)
-			first = err;
+		if (err == -EIO)
+			turn_note_error(&first, err);
 		/* A channel that is another one by now (-ESTALE) has no work for this TSG. */
 		turn->probe_work = !err && work == HW_CHANNEL_HAS_WORK;
 	}
@@ -272,7 +293,7 @@ static int probe(struct turn *turn)
 			err = probe_tsg(turn, tsg, &room);
 			if (err == -ENODEV)
 				return err;
-			first = first ? first : err;
+			turn_note_error(&first, err);
 			if (!turn->probe_work && turn->probe_channel < tsg->channel_count)
 				return first; /* goes on at the next look */
 			core_work(&turn->core, &tsg->core, turn_now_ns(turn), turn->probe_work);
@@ -331,7 +352,7 @@ static void fall_back(struct turn *turn, u64 now_ns)
 /* Ownership is lost once, however often that is found. */
 static int count_loss(struct turn *turn, int err)
 {
-	bool lost = err == -ESTALE || err == -ENODEV;
+	bool lost = turn_is_loss(err);
 
 	if (lost && !turn->lost) {
 		turn->counters.losses++;
@@ -366,20 +387,38 @@ int turn_apply(struct turn *turn, u64 now_ns)
 static int look_around(struct turn *turn, u64 now_ns)
 {
 	struct hw_status status;
-	int err;
+	int err, first;
 
-	err = turn_slot_watch(turn, now_ns);
-	if (!err)
-		err = core_samples(&turn->core, now_ns) ? turn_look(turn, &status) :
-							  glance(turn, &status);
-	if (err)
-		return err;
-	turn_unserved_engine(turn, &status);
-	if (status.state == HW_ENGINE_RUNNING)
-		err = turn_gates_saw_running(turn, turn_tsg_of(turn, status.tsg_id));
-	return err ? err : probe(turn);
+	first = turn_slot_watch(turn, now_ns);
+	if (turn_is_loss(first))
+		return first;
+	err = core_samples(&turn->core, now_ns) ? turn_look(turn, &status) : glance(turn, &status);
+	turn_note_error(&first, err);
+	if (!err) {
+		turn_unserved_engine(turn, &status);
+		if (status.state == HW_ENGINE_RUNNING)
+			err = turn_gates_saw_running(turn, turn_tsg_of(turn, status.tsg_id));
+		turn_note_error(&first, err);
+	}
+	if (!turn_is_loss(first))
+		turn_note_error(&first, probe(turn));
+	return first;
 }
 
+static u64 next_turn_ns(struct turn *turn, u64 now_ns, int err)
+{
+	u64 later_ns = max(now_ns, turn_now_ns(turn));
+	u64 due_ns = min(core_next_ns(&turn->core, turn_now_ns(turn)),
+			 min(turn_image_old_ns(turn), turn->air_at_ns));
+
+	if (!err)
+		return due_ns;
+	if (err != -EIO)
+		return later_ns + RETRY_NS;
+	return clamp(due_ns, later_ns + RETRY_SOON_NS, later_ns + RETRY_NS);
+}
+
+/* What a register refuses to tell keeps nobody from having its turn, or held. */
 int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 {
 	int err;
@@ -389,15 +428,11 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 		return 0;
 	err = look_around(turn, now_ns);
 	turn->core.stale |= now_ns >= turn_image_old_ns(turn) || turn_unserved_due(turn, now_ns);
-	if (!err)
-		err = turn_gates_air(turn, now_ns);
-	if (!err && core_pick(&turn->core, turn_now_ns(turn)))
-		err = turn_carry_out(turn);
-	if (count_loss(turn, err))
-		*next_ns = max(now_ns, turn_now_ns(turn)) + RETRY_NS;
-	else
-		*next_ns = min(core_next_ns(&turn->core, turn_now_ns(turn)),
-			       min(turn_image_old_ns(turn), turn->air_at_ns));
+	if (!turn_is_loss(err))
+		turn_note_error(&err, turn_gates_air(turn, now_ns));
+	if (!turn_is_loss(err) && core_pick(&turn->core, turn_now_ns(turn)))
+		turn_note_error(&err, turn_carry_out(turn));
+	*next_ns = next_turn_ns(turn, now_ns, count_loss(turn, err));
 	return err;
 }
 

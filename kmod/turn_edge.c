@@ -140,23 +140,25 @@ static int watch_on(struct turn *turn, u64 submitted_ns, bool other_loaded)
 
 int turn_carry_out(struct turn *turn)
 {
-	struct turn_tsg *tsg;
-	struct hw_status status;
+	struct hw_status status = { .state = HW_ENGINE_SWITCHING, .tsg_id = HW_NO_ID };
 	bool other_loaded, let_go = turn->core.let_go;
+	struct turn_tsg *tsg;
 	u64 submitted_ns;
-	int err;
+	int err, put;
 
+	/* Who was on it only tells when the next is expected on it. */
 	err = turn->cfg.hw->ops->status(turn->cfg.hw, turn->cfg.engine_index, &status);
-	if (err)
+	if (err == -ENODEV)
 		return err;
 	tsg = turn_tsg_of(turn, status.tsg_id);
-	err = turn->gates ? turn_gates_put(turn) : turn_image_put(turn);
-	if (err)
+	put = turn->gates ? turn_gates_put(turn) : turn_image_put(turn);
+	turn_note_error(&err, put);
+	if (turn_is_loss(err) || (put && !turn->gates))
 		return err;
 	turn->core.let_go = false;
 	submitted_ns = turn_now_ns(turn);
 	other_loaded = status.tsg_id != HW_NO_ID && !(tsg && tsg->in_slot);
-	err = evict(turn);
+	turn_note_error(&err, evict(turn));
 	/* Beside work that goes on nobody begins at once. */
 	let_go &= status.state == HW_ENGINE_IDLE || status.state == HW_ENGINE_EMPTY;
 	if (err || !(let_go || turn->core.window.owner))

@@ -46,13 +46,6 @@ static u16 count_closed(const struct turn_tsg *tsg)
 	return count;
 }
 
-/* One channel, or one TSG, that fails keeps nothing from being done to the others. */
-static void keep_first(int *first, int err)
-{
-	if (!*first)
-		*first = err;
-}
-
 static int open_tsg(struct turn *turn, struct turn_tsg *tsg)
 {
 	int err = 0;
@@ -60,7 +53,7 @@ static int open_tsg(struct turn *turn, struct turn_tsg *tsg)
 
 	for (i = 0; i < tsg->channel_count; i++)
 		if (tsg->channels[i].closed)
-			keep_first(&err, set_gate(turn, &tsg->channels[i], HW_GATE_OPEN));
+			turn_note_error(&err, set_gate(turn, &tsg->channels[i], HW_GATE_OPEN));
 	tsg->closed_count = count_closed(tsg);
 	tsg->ajar = false;
 	tsg->stuck = err != 0;
@@ -76,7 +69,7 @@ static int close_tsg(struct turn *turn, struct turn_tsg *tsg)
 		tsg->closed_from_ns = turn_now_ns(turn);
 	for (i = 0; i < tsg->channel_count; i++)
 		if (!tsg->channels[i].closed)
-			keep_first(&err, set_gate(turn, &tsg->channels[i], HW_GATE_CLOSE));
+			turn_note_error(&err, set_gate(turn, &tsg->channels[i], HW_GATE_CLOSE));
 	tsg->closed_count = count_closed(tsg);
 	tsg->ajar = err != 0;
 	turn->air_at_ns = min(turn->air_at_ns, tsg->closed_from_ns + turn->cfg.hold_max_ns);
@@ -89,7 +82,7 @@ static int ring_tsg(struct turn *turn, struct turn_tsg *tsg)
 	u32 i;
 
 	for (i = 0; i < tsg->channel_count; i++)
-		keep_first(&err, set_gate(turn, &tsg->channels[i], HW_GATE_RING));
+		turn_note_error(&err, set_gate(turn, &tsg->channels[i], HW_GATE_RING));
 	return err;
 }
 
@@ -136,9 +129,9 @@ static int open_admitted(struct turn *turn)
 		if (!may_run(turn, tsg))
 			continue;
 		if (tsg->closed_count)
-			keep_first(&err, open_tsg(turn, tsg));
+			turn_note_error(&err, open_tsg(turn, tsg));
 		else if (turn->remind && has_work(tsg))
-			keep_first(&err, ring_tsg(turn, tsg));
+			turn_note_error(&err, ring_tsg(turn, tsg));
 	}
 	turn->remind = false;
 	return err;
@@ -153,7 +146,7 @@ static int close_others(struct turn *turn)
 	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
 		if (!may_run(turn, tsg) && is_open(tsg) && has_work(tsg))
-			keep_first(&err, close_tsg(turn, tsg));
+			turn_note_error(&err, close_tsg(turn, tsg));
 	}
 	return err;
 }
@@ -166,7 +159,7 @@ int turn_gates_put(struct turn *turn)
 
 	force_windows(turn);
 	err = open_admitted(turn);
-	keep_first(&err, close_others(turn));
+	turn_note_error(&err, close_others(turn));
 	/* What could not be done to one is tried again; the window is on for the others. */
 	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
@@ -247,9 +240,9 @@ int turn_gates_air(struct turn *turn, u64 now_ns)
 	for (i = 0; i < turn->tsg_count; i++) {
 		tsg = turn->tsgs[i];
 		if (tsg->air_until_ns && now_ns >= tsg->air_until_ns)
-			keep_first(&err, end_breath(turn, tsg));
+			turn_note_error(&err, end_breath(turn, tsg));
 		else if (tsg->closed_count && now_ns >= tsg->closed_from_ns + turn->cfg.hold_max_ns)
-			keep_first(&err, let_breathe(turn, tsg, now_ns));
+			turn_note_error(&err, let_breathe(turn, tsg, now_ns));
 		if (tsg->air_until_ns)
 			turn->air_at_ns = min(turn->air_at_ns, tsg->air_until_ns);
 		else if (tsg->closed_count)
@@ -266,7 +259,7 @@ int turn_gates_open(struct turn *turn)
 
 	for (i = 0; i < turn->tsg_count; i++) {
 		turn->tsgs[i]->air_until_ns = 0;
-		keep_first(&err, open_tsg(turn, turn->tsgs[i]));
+		turn_note_error(&err, open_tsg(turn, turn->tsgs[i]));
 	}
 	return err;
 }

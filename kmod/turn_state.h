@@ -82,8 +82,23 @@ static inline struct turn_tsg *turn_tsg_of(const struct turn *turn, u16 tsg_id)
 	return tsg_id < TSG_IDS ? turn->by_id[tsg_id] : NULL;
 }
 
+/* One thing that fails keeps nothing else from being done; of several errors the first is told, but
+ * one that means that nothing here is ours any more counts most. */
+static inline bool turn_is_loss(int err)
+{
+	return err == -ESTALE || err == -ENODEV;
+}
+
+static inline void turn_note_error(int *first, int err)
+{
+	if (!*first || (turn_is_loss(err) && !turn_is_loss(*first)))
+		*first = err;
+}
+
 /**
  * turn_look() - who is on the engine, for the ledger
+ *
+ * Where that is refused the owner of the window is charged, as if it ran: no limit is passed then.
  * Return: 0, or an error of hw_ops.
  */
 int turn_look(struct turn *turn, struct hw_status *status);

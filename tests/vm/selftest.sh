@@ -43,9 +43,9 @@ expect 1 'timed out after 8 s' hangs --timeout 8
 
 # What the good run left, with one thing changed: judged without another VM.
 GOOD=33 BAD=35 MARK="qgpu-vm: script starts"
-judge() { # STATUS SENTENCE CASE QEMU_STATUS: on $scratch/out
+judge() { # STATUS SENTENCE CASE QEMU_STATUS [REBOOT]: on $scratch/out
 	local wanted=$1 sentence=$2 case=$3 status=0
-	"$RIG/verdict.sh" "$scratch/out" "$4" 60 "$MARK" >"$scratch/log" 2>&1 || status=$?
+	"$RIG/verdict.sh" "$scratch/out" "$4" 60 "$MARK" "${5:-}" >"$scratch/log" 2>&1 || status=$?
 	if ((status == wanted)) && grep -qE "^$sentence" "$scratch/log"; then
 		verdict pass "$case"
 	else
@@ -71,6 +71,10 @@ left tap '1..3\nok 1 - first\n' && judge 1 '3 tests were planned, 1 reported' re
 left tap '1..0\n' && judge 1 'the plan is empty' plans_nothing $GOOD
 left tap '1..1\n1..1\nok 1 - first\n' && judge 1 '2 TAP plan lines' plans_twice $GOOD
 left && judge 1 'the guest stopped without saying' reboots 0
+left && judge 1 'the script ended without rebooting' stays_up $GOOD 1
+left && judge 1 'the script expects nothing' expects_nothing 0 1
+left expected 'tu104: left with nobody\n' && judge 1 'not as expected: tu104: left with nobody' left_otherwise 0 1
+left expected 'tu104: left\n' && echo "tu104: left" >>"$scratch/out/qemu.log" && judge 0 '2 tests' reboots_well 0 1
 left && judge 1 'the guest could not set itself up' no_root 37
 left tainted '512\n' && judge 1 'the guest kernel is tainted' taints $GOOD
 logged 'WARNING: CPU: 0 PID: 1 at kernel/selftest.c:1 selftest+0x0/0x0' &&
