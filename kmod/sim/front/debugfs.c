@@ -3,8 +3,9 @@
  * debugfs.c - the judge's view, qgpu_sim/cardN/: "totals" and "tsgs" from the chip's own exact
  * record, "gates" for what a TSG's slice is and how many of its channels are stopped, "believes"
  * for what the driver last set beside what the registers say, "objects" for leaks. Lines of "name
- * value". A write to "insist" has the driver submit its list, whoever holds the slot; of TSGs that
- * a process makes while its number is in "hidden_pid" it tells nobody.
+ * value". "restless_ms" has it re-slice and submit all the time (restless.c). A write to "insist"
+ * has the driver submit its list, whoever holds the slot; of TSGs that a process makes while its
+ * number is in "hidden_pid" it tells nobody.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -144,6 +145,21 @@ static const struct file_operations insist_fops = {
 	.write = insist_write,
 };
 
+static int restless_get(void *host, u64 *every_ms)
+{
+	*every_ms = READ_ONCE(((struct front_host *)host)->restless_ms);
+	return 0;
+}
+
+static int restless_set(void *host, u64 every_ms)
+{
+	if (every_ms > MSEC_PER_SEC)
+		return -EINVAL;
+	front_restless_set(host, every_ms);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(restless_fops, restless_get, restless_set, "%llu\n");
+
 /* Of all cards: a client is of no card. */
 static int objects_show(struct seq_file *out, void *unused)
 {
@@ -169,6 +185,7 @@ void front_debugfs_init(struct front_host *host, struct dentry *root)
 	debugfs_create_file("tsgs", 0400, host->debug_dir, host, &tsgs_fops);
 	debugfs_create_file("gates", 0400, host->debug_dir, host, &gates_fops);
 	debugfs_create_file("believes", 0400, host->debug_dir, host, &believes_fops);
+	debugfs_create_file("restless_ms", 0600, host->debug_dir, host, &restless_fops);
 	debugfs_create_u32("hidden_pid", 0600, host->debug_dir, &host->hidden_pid);
 	debugfs_create_file("insist", 0200, host->debug_dir, host, &insist_fops);
 	debugfs_create_file("objects", 0400, host->debug_dir, host, &objects_fops);

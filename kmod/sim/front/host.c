@@ -123,6 +123,7 @@ int front_host_init(struct front_host *host, struct sim_card *card)
 	INIT_LIST_HEAD(&host->tsgs);
 	INIT_LIST_HEAD(&host->zombies);
 	INIT_DELAYED_WORK(&host->reaper, reap);
+	front_restless_init(host);
 	front_trace_init(host);
 	ida_init(&host->tsg_ids);
 	ida_init(&host->channel_ids);
@@ -143,6 +144,7 @@ void front_host_fini(struct front_host *host)
 	mutex_lock(&hosts_lock);
 	hosts[host->card->index] = NULL;
 	mutex_unlock(&hosts_lock);
+	front_restless_fini(host);
 	cancel_delayed_work_sync(&host->reaper);
 	front_trace_fini(host);
 	host->card->ops->stop(host->card);

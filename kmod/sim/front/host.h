@@ -86,6 +86,7 @@ struct front_past {
  * @card: set once; the host owns it
  * @published: the auxiliary device was added; set once by sim_main.c
  * @mutex: everything below. Taken before qgpu.ko's own lock: held while it is told
+ * @restless, @restless_ms: see restless.c; no lock
  * @tsgs: in the order of the list
  * @zombies: freed, but not yet off the card; @reaper looks after them
  * @lists: two buffers; @spare is the one that the card does not own
@@ -110,7 +111,8 @@ struct front_host {
 
 	struct mutex mutex;
 	struct list_head tsgs, zombies;
-	struct delayed_work reaper;
+	struct delayed_work reaper, restless;
+	u32 restless_ms;
 	struct ida tsg_ids, channel_ids;
 	u64 next_serial;
 	struct sim_mem lists[2];
@@ -198,6 +200,13 @@ void front_runlist_fini(struct front_host *host);
 void front_runlist_publish_locked(struct front_host *host);
 /* As a driver that knows of nobody else: submit the list, whoever holds the slot. */
 void front_runlist_insist(struct front_host *host);
+
+/* ---- restless.c ---- */
+
+void front_restless_init(struct front_host *host);
+void front_restless_fini(struct front_host *host);
+/* About every so many milliseconds, half of it at least; 0: never. */
+void front_restless_set(struct front_host *host, u32 every_ms);
 
 /* ---- listen.c ---- */
 
