@@ -14,6 +14,10 @@
 #include "qgpu.h"
 #include "sim_device.h"
 
+/* Cards that come now are left with their driver, too. Changed before the cards are gone through,
+ * asked under the hold_lock of each. */
+static enum { MACHINE_RUNS, MACHINE_SLEEPS, MACHINE_ENDS } machine;
+
 static void set_running(struct qgpu_card *card, bool running)
 {
 	mutex_lock(&card->lock);
@@ -86,7 +90,13 @@ int qgpu_hold_take(struct qgpu_card *card)
 			err);
 		goto out;
 	}
-	err = take_list(card);
+	card->paused = READ_ONCE(machine) != MACHINE_RUNS;
+	if (card->paused) {
+		set_running(card, false);
+		qgpu_sched_stop(card);
+	} else {
+		err = take_list(card);
+	}
 	if (err) {
 		dev_err(&sim->adev.dev, "qgpu: the driver keeps its runlist (error %d)\n", err);
 		sim->ops->unlisten(sim);
@@ -138,7 +148,7 @@ static void resume(struct qgpu_card *card)
 	int err;
 
 	mutex_lock(&card->hold_lock);
-	if (card->held && card->paused) {
+	if (card->held && card->paused && READ_ONCE(machine) == MACHINE_RUNS) {
 		err = take_back(card);
 		card->paused = err;
 		if (err)
@@ -193,12 +203,15 @@ static int on_sleep(struct notifier_block *block, unsigned long event, void *unu
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
 	case PM_RESTORE_PREPARE:
+		WRITE_ONCE(machine, MACHINE_SLEEPS);
 		pause_all("sleep");
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
-		resume_all();
+		/* A reboot may have come in between: nothing is taken over any more. */
+		if (cmpxchg(&machine, MACHINE_SLEEPS, MACHINE_RUNS) == MACHINE_SLEEPS)
+			resume_all();
 		break;
 	}
 	return NOTIFY_DONE;
@@ -206,6 +219,7 @@ static int on_sleep(struct notifier_block *block, unsigned long event, void *unu
 
 static int on_reboot(struct notifier_block *block, unsigned long event, void *unused)
 {
+	WRITE_ONCE(machine, MACHINE_ENDS);
 	pause_all("reboot");
 	return NOTIFY_DONE;
 }

@@ -36,17 +36,12 @@ static struct stats_place *place_of(struct netlink_callback *cb)
 	return (struct stats_place *)cb->ctx;
 }
 
-static struct stats *take_stats(struct qgpu_card *card)
+static void fill_stats(struct qgpu_card *card, struct stats *stats)
 {
 	struct qgpu_tenant *tenant;
-	struct stats *stats;
 	unsigned long id;
 
 	lockdep_assert_held(&card->lock);
-	/* Anybody may have many of them begun and never read. */
-	stats = kvzalloc(struct_size(stats, rows, card->tenant_count), GFP_KERNEL_ACCOUNT);
-	if (!stats)
-		return NULL;
 	stats->card_index = card->index;
 	stats->since_ns = card->since_ns;
 	stats->generation = card->generation;
@@ -62,7 +57,34 @@ static struct stats *take_stats(struct qgpu_card *card)
 		row->visits = tenant->visits;
 		turn_tenant_counters(card->turn, &tenant->core, &row->counters);
 	}
-	return stats;
+}
+
+/* Anybody may have many of them begun and never read: the memory is the caller's, and is got
+ * without the lock, or a caller who has none left would keep the scheduler waiting. Return: NULL:
+ * the card is on its way out; an error. */
+static struct stats *take_stats(struct qgpu_card *card)
+{
+	u32 room = READ_ONCE(card->tenant_count);
+	struct stats *stats;
+	bool fits, runs;
+
+	for (;;) {
+		stats = kvzalloc(struct_size(stats, rows, room), GFP_KERNEL_ACCOUNT);
+		if (!stats)
+			return ERR_PTR(-ENOMEM);
+		mutex_lock(&card->lock);
+		runs = card->running;
+		fits = card->tenant_count <= room;
+		room = card->tenant_count;
+		if (runs && fits)
+			fill_stats(card, stats);
+		mutex_unlock(&card->lock);
+		if (runs && fits)
+			return stats;
+		kvfree(stats);
+		if (!runs)
+			return NULL;
+	}
 }
 
 static void free_stats(struct stats *stats)
@@ -78,29 +100,26 @@ static void free_stats(struct stats *stats)
 int qgpu_stats_get_start(struct netlink_callback *cb)
 {
 	struct stats_place *at = place_of(cb);
-	struct stats **tail = &at->left;
+	struct stats **tail = &at->left, *stats = NULL;
 	struct qgpu_card *card;
-	bool failed = false;
 	u32 from = 0;
 
 	cb->seq = atomic_read(&qgpu_dump_seq);
-	while (!failed && (card = qgpu_dump_next_card(cb, from))) {
+	while (!IS_ERR(stats) && (card = qgpu_dump_next_card(cb, from))) {
 		from = card->index + 1;
-		mutex_lock(&card->lock);
-		if (card->running) {
-			*tail = take_stats(card);
-			failed = !*tail;
-			tail = failed ? tail : &(*tail)->next;
+		stats = take_stats(card);
+		if (!IS_ERR_OR_NULL(stats)) {
+			*tail = stats;
+			tail = &stats->next;
 		}
-		mutex_unlock(&card->lock);
 		qgpu_card_put(card);
 	}
-	if (!failed)
+	if (!IS_ERR(stats))
 		return 0;
 	free_stats(at->left);
 	at->left = NULL;
 	NL_SET_ERR_MSG(cb->extack, "out of memory");
-	return -ENOMEM;
+	return PTR_ERR(stats);
 }
 
 static int put_counters(struct sk_buff *skb, const struct stats_row *row)

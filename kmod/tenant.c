@@ -269,11 +269,13 @@ static int on_tsg_created(void *ctx, const struct qgpu_driver_tsg *made)
 	tsg->turn.nobody = !made->opener;
 	if (made->opener)
 		remember_opener(tsg, made->opener);
+	/* Its place is got without the lock: who has no memory left waits alone. */
+	err = xa_reserve(&card->tsgs, made->serial, GFP_KERNEL_ACCOUNT);
+	if (err)
+		goto err_free;
 
 	mutex_lock(&card->lock);
-	err = xa_insert(&card->tsgs, made->serial, tsg, GFP_KERNEL_ACCOUNT);
-	if (err)
-		goto err_unlock;
+	xa_store(&card->tsgs, made->serial, tsg, GFP_KERNEL_ACCOUNT);
 	tenant = resolve(card, card->cgroups, tsg);
 	if (tsg->scheduled) {
 		err = turn_tsg_add(card->turn, &tsg->turn, core_of(tenant));
@@ -291,8 +293,8 @@ static int on_tsg_created(void *ctx, const struct qgpu_driver_tsg *made)
 
 err_erase:
 	xa_erase(&card->tsgs, made->serial);
-err_unlock:
 	mutex_unlock(&card->lock);
+err_free:
 	free_tsg(tsg);
 	return err;
 }
