@@ -128,7 +128,7 @@ Json toJson(const CardSnapshot &card, const Metrics *metrics, const Ledger *ledg
                {"slice_min_ns", info.slice_min_ns},
                {"slice_max_ns", info.slice_max_ns},
                {"tsgs", info.tsgs},
-               {"tenants", tenants}};
+               {"tenants", std::move(tenants)}};
   if (counters) json["counters"] = countersOf(*counters);
   if (info.executor) json["executor"] = toJson(*info.executor);
   return json;

@@ -328,8 +328,8 @@ Json statusJson(Daemon &daemon) {
           {"driver_error", daemon.driverError() ? daemon.driverError()->sentence : ""},
           {"held", problemsJson(daemon.held())},
           {"complaints", daemon.complaints()},
-          {"configured", tenants},
-          {"cards", cards}};
+          {"configured", std::move(tenants)},
+          {"cards", std::move(cards)}};
 }
 
 ControlServer::Answer answerRequest(Daemon &daemon, const Json &request, const Peer &peer) {

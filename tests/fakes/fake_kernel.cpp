@@ -242,7 +242,8 @@ EventBatch FakeCard::events() { return std::exchange(pending, {}); }
 
 namespace {
 
-constexpr size_t kMessageMax = 2 * 1024 * 1024;
+constexpr size_t kMessageMax = 2 * 1024 * 1024;  // of all tenants
+constexpr size_t kObjectMax = 4096;  // of one tenant with all of its cgroups, and of less
 constexpr size_t kTenantsPerNest = 64;
 
 struct FreeMessage {
@@ -250,8 +251,9 @@ struct FreeMessage {
 };
 using Message = std::unique_ptr<nl_msg, FreeMessage>;
 
-Message startMessage(uint32_t sequence, uint16_t type, uint8_t command, int flags) {
-  Message message(nlmsg_alloc_size(kMessageMax));
+Message startMessage(uint32_t sequence, uint16_t type, uint8_t command, int flags,
+                     size_t size = kObjectMax) {
+  Message message(nlmsg_alloc_size(size));
   genlmsg_put(message.get(), 0, sequence, type, 0, flags, command, 1);
   return message;
 }
@@ -581,7 +583,7 @@ void FakeWire::answerPlanSet(std::span<const uint8_t> request) {
     return acknowledge(request, reply.error(), guilty ? offsetOf(request, guilty) : 0);
   }
   Message message =
-      startMessage(headOf(request).nlmsg_seq, kernel_.family_id, QGPU_CMD_PLAN_SET, 0);
+      startMessage(headOf(request).nlmsg_seq, kernel_.family_id, QGPU_CMD_PLAN_SET, 0, kMessageMax);
   nla_put_u32(message.get(), QGPU_A_CARD_INDEX, change.card_index);
   // As the kernel: many tenants are several nests of one message.
   size_t next = 0;
