@@ -27,6 +27,8 @@ core_params coreParams(const CardParams &card, uint64_t gated) {
   out.switch_ns = card.switch_ns;
   out.takeoff_ns = card.takeoff_ns;
   out.sample_ns = kLookNs;
+  // The trace shows every gap: no look has to.
+  out.window_look_ns = UINT64_MAX;
   out.idle_look_ns = kIdleLookNs;
   out.loss_ppm = 10'000;
   out.smooth_ns = 20'000'000;

@@ -175,10 +175,9 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
 // In a crowd of which some sleep and wake all the time, each change of who is awake is one of all
 // slices.
 void Enforcer::writeSlices(uint64_t now_ns) {
-  const bool endless = core_.window.kind == CORE_WINDOW_ROTATION && !core_.window.owner;
   if (roster_.plan().generation != written_generation_) slices_from_ns_ = 0;
   written_generation_ = roster_.plan().generation;
-  const bool waits = endless && now_ns < slices_from_ns_;
+  const bool waits = core_rotates_endlessly(&core_) && now_ns < slices_from_ns_;
   for (const auto &tsg : roster_.tsgs())
     if (!shouldBeClosed(*tsg) && (!waits || !tsg->written_us))
       writeSlice(*tsg, wantedUs(*tsg), now_ns);

@@ -73,7 +73,7 @@ bool Executor::inOwnWindow(const ManagedTsg &tsg) const {
 bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
   if (Visitor *visitor = visitorOf(tsg)) visitor->disturbed_ns = now_ns;
   // Visits that are cut here say nothing of who fits the rotation.
-  core_.contended_from_ns = std::max<uint64_t>(core_.contended_from_ns, now_ns);
+  core_fit_disturbed(&core_, now_ns);
   for (const auto &one : roster_->tsgs())
     if (one->process == tsg.process && !controls_->preempt(one->of, one->tsg)) return false;
   return readTrace(now_ns);

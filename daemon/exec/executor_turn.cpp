@@ -268,9 +268,8 @@ void Executor::turnReadBack(uint64_t now_ns) {
 
 // Between two readings of the trace while several are awake. Each costs the driver 55 us.
 uint64_t Executor::busyTurnNs() const {
-  const bool calm = core_.window.kind == CORE_WINDOW_ROTATION && !core_.window.owner;
-  return calm ? std::clamp<uint64_t>(core_.cycle_ns / kTurnsPerCycle, kBusyTurnNs, kCalmTurnNs)
-              : kBusyTurnNs;
+  if (!core_rotates_endlessly(&core_)) return kBusyTurnNs;
+  return std::clamp<uint64_t>(core_.cycle_ns / kTurnsPerCycle, kBusyTurnNs, kCalmTurnNs);
 }
 
 // When the core has something to decide. Its grid of samples is out of the way of the readings.
@@ -295,7 +294,7 @@ void Executor::fitCycle() {
       servers && servers + members > 1 ? kWindowNs * (servers + std::min<uint64_t>(members, 1)) : 0;
   const uint64_t tenure_ns = tenureNs();
   if (cycle_ns == core_.cycle_asked_ns && tenure_ns == core_.params.tenure_ns) return;
-  core_.params.tenure_ns = tenure_ns;
+  core_tenure_set(&core_, tenure_ns);
   core_policy_set(&core_, CORE_BURST_SHARE, cycle_ns);
 }
 

@@ -98,6 +98,7 @@ void core_work(struct core *core, struct core_tsg *tsg, u64 now_ns, bool has_wor
 	tsg->loud = has_work;
 	if (was_loud && !has_work)
 		tsg->quiet_from_ns = now_ns;
+	tenant->quiet_looks += !has_work;
 	core_fit_observed(tenant, now_ns, tenant_was_quiet);
 	core_wait_observed(core, tenant, now_ns, tenant_was_quiet);
 	if (has_work) {

@@ -11,6 +11,7 @@ void core_params_default(struct core_params *params)
 	params->switch_ns = 100000;
 	params->takeoff_ns = 50000;
 	params->sample_ns = 500000;
+	params->window_look_ns = 125000;
 	params->idle_look_ns = 5000000;
 	params->loss_ppm = 10000;
 	params->smooth_ns = 5000000;
@@ -143,6 +144,12 @@ void core_forgive(struct core *core, u64 from_ns)
 	core->floor_lag_ns = 0;
 	core->protecting = false;
 	core_lag_sum_busy(core, core->looked_ns);
+}
+
+void core_tenure_set(struct core *core, u64 tenure_ns)
+{
+	core->dirty |= core->params.tenure_ns != tenure_ns;
+	core->params.tenure_ns = tenure_ns;
 }
 
 void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns)

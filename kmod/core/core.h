@@ -388,7 +388,7 @@ struct core_tenant {
 
 	bool misfit;
 	s64 excess_ns, fit_lag_ns, fit_joined_ns;
-	u64 fit_v, fit_run_ns, fit_began_ns;
+	u64 fit_v, fit_run_ns, fit_began_ns, levelled_v;
 	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
 	u32 loud_count, quiet_looks;
 	u64 drained_ns, fit_var_us2;
@@ -539,7 +539,6 @@ struct core_totals {
  * @promised: the first of those whose waits are kept beside windows by lag; @press_at_ns: nobody of
  *            them has waited for as long as it may before; @press_room_ns: what all of them, one after
  *            the other, may run then
- * @interrupted: the rotation was not alone since the last trim
  *
  * Ledger:
  * @looked_ns, @seen, @seen_tsg, @seen_tenant: the last look
@@ -573,12 +572,11 @@ struct core {
 	struct core_tenant rotation;
 
 	u64 cycle_ns;
-	u32 online_count;
+	u32 online_count, judged;
 	u64 other_slice_ns;
 	u32 awake_tenants, awake_tsgs;
 	bool dirty, urgent, stale, let_go, limited, turns;
 	u64 planned_at_ns, trimmed_at_ns, keep_ns;
-	bool interrupted;
 	struct core_tenant *promised;
 	u64 press_at_ns, press_room_ns;
 
@@ -604,7 +602,7 @@ struct core {
 	bool protecting;
 	u32 online_busy;
 	u64 online_from_ns;
-	u64 member_v, member_recip;
+	u64 member_v, levelled_v, member_recip;
 	u32 busy_ppm;
 	struct core_tsg *visit;
 	u64 visit_from_ns;
@@ -654,6 +652,11 @@ void core_tenant_set(struct core *core, struct core_tenant *tenant,
 /* It has no TSG any more. */
 void core_tenant_remove(struct core *core, struct core_tenant *tenant);
 void core_policy_set(struct core *core, enum core_policy policy, u64 cycle_ns);
+
+/**
+ * core_tenure_set() - the least window of an online tenant's neighbour from the next plan on
+ */
+void core_tenure_set(struct core *core, u64 tenure_ns);
 
 /**
  * core_forgive() - nobody owes or is owed anything for what ran up to the last look, and nothing
@@ -927,6 +930,12 @@ bool core_ledger_trim(struct core *core, u64 now_ns);
  */
 
 /**
+ * core_fit_disturbed() - visits that began before @now_ns were cut by somebody else: they say
+ *                        nothing of who fits the rotation
+ */
+void core_fit_disturbed(struct core *core, u64 now_ns);
+
+/**
  * core_fit_overran() - its work was not cut in time at a window's end
  */
 void core_fit_overran(struct core_tenant *tenant);
@@ -938,10 +947,13 @@ void core_fit_overran(struct core_tenant *tenant);
 void core_fit_forgive(struct core *core, struct core_tenant *tenant, u64 from_ns);
 void core_fit_restart(const struct core *core, struct core_tenant *tenant);
 void core_fit_settle(const struct core *core, struct core_tenant *tenant);
+bool core_fit_goes_idle(const struct core_tenant *tenant);
+s64 core_fit_debt_ns(const struct core_tenant *tenant);
 void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet);
 void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns);
 void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns, u64 now_ns);
 void core_fit_window(struct core *core, u64 now_ns);
+void core_fit_turn(struct core *core, u64 now_ns);
 
 /*
  * heap.c; used by budget.c. core_heap_before() - Return: @a comes before @b; no two are equal.
@@ -1110,6 +1122,12 @@ static inline bool core_tenant_awake(const struct core_tenant *tenant)
 static inline bool core_tenant_busy(const struct core_tenant *tenant)
 {
 	return tenant->work_count != 0;
+}
+
+/* Is the rotation on until somebody waits who is not of it? */
+static inline bool core_rotates_endlessly(const struct core *core)
+{
+	return core->window.kind == CORE_WINDOW_ROTATION && !core->window.owner;
 }
 
 /* A gap this long is one that a window's owner is waited for. */

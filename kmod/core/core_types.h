@@ -32,7 +32,7 @@ enum core_source { CORE_BY_WINDOW, CORE_BY_TRACE, CORE_BY_SAMPLES, CORE_BY_INFER
  * @slice_round: what a slice becomes when written (hw_ops.slice_round)
  */
 struct core_params {
-	u64 switch_ns, takeoff_ns, sample_ns, idle_look_ns;
+	u64 switch_ns, takeoff_ns, sample_ns, window_look_ns, idle_look_ns;
 	u32 loss_ppm;
 	u64 smooth_ns, soft_wake_ns, period_min_ns, tenure_ns;
 	u64 slice_min_ns, slice_max_ns;

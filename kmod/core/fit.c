@@ -36,7 +36,14 @@ static s64 lag_among_members(const struct core *core, const struct core_tenant *
 
 void core_fit_settle(const struct core *core, struct core_tenant *tenant)
 {
-	tenant->fit_lag_ns = lag_among_members(core, tenant);
+	s64 lag_ns = lag_among_members(core, tenant);
+
+	tenant->due_lag_ns += lag_ns - tenant->fit_lag_ns;
+	if (tenant->sharing)
+		tenant->due_lag_ns -= core_scaled((s64)(core->levelled_v - tenant->levelled_v),
+						  tenant->share_ppm, CORE_PPM);
+	tenant->levelled_v = core->levelled_v;
+	tenant->fit_lag_ns = lag_ns;
 	tenant->fit_v = core->member_v;
 	tenant->fit_run_ns = tenant->run_ns;
 }
@@ -74,10 +81,24 @@ void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 	tenant->observed_ns = now_ns;
 	if (was_quiet)
 		tenant->gap_ns += span_ns - half_ns;
-	if (!tenant->loud_count) {
+	if (!tenant->loud_count)
 		tenant->gap_ns += half_ns;
-		tenant->quiet_looks++;
-	}
+}
+
+/* Who always has work is never found without. */
+bool core_fit_goes_idle(const struct core_tenant *tenant)
+{
+	return tenant->quiet_looks != 0;
+}
+
+/* Who was just found not to fit owes the others what it kept from them. What it gave away is
+ * nobody's debt, unless it was known not to fit and tried in the rotation once more. */
+s64 core_fit_debt_ns(const struct core_tenant *tenant)
+{
+	s64 most_ns = (s64)(tenant->drained_ns + 2 * tenant->cycle_slice_ns);
+	bool was_tried = tenant->stay_ns > STAY_MIN_NS;
+
+	return clamp(tenant->fit_lag_ns, -most_ns, was_tried ? (s64)tenant->cycle_slice_ns : 0ll);
 }
 
 /* Gaps longer than a window would be held: it asks for no more than it gets, and windows would
@@ -109,16 +130,27 @@ static bool is_far_behind(const struct core_tenant *tenant, s64 lag_ns, s64 limi
 	       (lag_ns > limit_ns + (limit_ns >> 2) && LOST_PART * lag_ns > entitled_ns);
 }
 
+/* What of its lag may be chance: 3 sigma. */
+static s64 chance_of(const struct core_tenant *tenant)
+{
+	return (s64)core_ledger_chance_ns(tenant->var_us2 - tenant->fit_var_us2);
+}
+
+/* What rounds and chance explain. */
+static s64 limit_of(const struct core_tenant *tenant)
+{
+	return 2 * (s64)tenant->cycle_slice_ns + LAG_SLACK_NS + chance_of(tenant);
+}
+
 /* Off by more than rounds and chance explain, and its visits say why? */
 static void judge(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	s64 slice_ns = (s64)tenant->cycle_slice_ns;
 	s64 sure_ns = max(slice_ns, (s64)(EXCESS_LOOKS * core->params.sample_ns));
-	s64 chance_ns = (s64)core_ledger_chance_ns(tenant->var_us2 - tenant->fit_var_us2);
+	s64 chance_ns = chance_of(tenant);
 	s64 lag_ns = lag_among_members(core, tenant);
-	/* Who always has work is never found without. */
 	bool found_idle = tenant->quiet_looks >= QUIET_LOOKS;
-	s64 limit_ns = 2 * slice_ns + LAG_SLACK_NS + chance_ns;
+	s64 limit_ns = limit_of(tenant);
 	bool short_visits = tenant->excess_ns < -sure_ns || is_far_behind(tenant, lag_ns, limit_ns);
 	bool is_behind = lag_ns > (found_idle ? limit_ns - chance_ns + chance_ns / 3 : limit_ns);
 
@@ -160,6 +192,21 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 	judge(core, tenant, next_from_ns);
 }
 
+/* Visits so short that no look finds them never end: one member a turn is judged without. */
+void core_fit_turn(struct core *core, u64 now_ns)
+{
+	struct core_tenant *tenant;
+
+	if (core->policy != CORE_BURST_SHARE || core->rotation.work_count < 2)
+		return;
+	core->judged = core->judged + 1 < core->tenant_count ? core->judged + 1 : 0;
+	tenant = core->tenants[core->judged];
+	if (tenant->place != CORE_ROTATES || !tenant->sharing || tenant->misfit)
+		return;
+	if (is_far_behind(tenant, lag_among_members(core, tenant), limit_of(tenant)))
+		judge(core, tenant, now_ns);
+}
+
 /* One kernel has kept the engine from all others for longer than it may. */
 static bool is_hung(const struct core *core, const struct core_tenant *tenant)
 {
@@ -190,6 +237,11 @@ void core_fit_drains(struct core *core, struct core_tenant *tenant, u64 span_ns,
 		give_windows(core, tenant, now_ns);
 	else
 		judge(core, tenant, now_ns);
+}
+
+void core_fit_disturbed(struct core *core, u64 now_ns)
+{
+	core->contended_from_ns = max(core->contended_from_ns, now_ns);
 }
 
 void core_fit_overran(struct core_tenant *tenant)

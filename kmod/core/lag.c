@@ -76,7 +76,6 @@ s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant)
 
 void core_lag_settle(struct core *core, struct core_tenant *tenant)
 {
-	tenant->due_lag_ns += open_lag(core, tenant);
 	tenant->lag_ns = core_lag_ns(core, tenant);
 	tenant->v_from = core->v;
 	tenant->floor_v_from = core->floor_v;
@@ -97,10 +96,13 @@ static void rotation_busy(struct core *core, u32 count, u64 now_ns)
  * round in which it came or went is no evidence of its own. */
 static void level_members(struct core *core, struct core_tenant *tenant)
 {
-	s64 lag_ns = tenant->fit_lag_ns - tenant->fit_joined_ns;
+	s64 lag_ns = tenant->fit_lag_ns - tenant->fit_joined_ns, level_v;
 
-	if (core->rotation.share_ppm)
-		core->member_v += (u64)core_scaled(lag_ns, CORE_PPM, core->rotation.share_ppm);
+	if (core->rotation.share_ppm) {
+		level_v = core_scaled(lag_ns, CORE_PPM, core->rotation.share_ppm);
+		core->member_v += (u64)level_v;
+		core->levelled_v += (u64)level_v;
+	}
 	tenant->fit_lag_ns -= clamp(lag_ns, 0ll, (s64)tenant->cycle_slice_ns);
 }
 
@@ -123,6 +125,9 @@ static void rotation_loses(struct core *core, struct core_tenant *tenant, u64 no
 
 	core_lag_settle(core, &core->rotation);
 	core->rotation.lag_ns = max(core->rotation.lag_ns, -most_ns);
+	/* Nobody is left who is owed anything. */
+	if (!share_ppm)
+		core->rotation.lag_ns = 0;
 	set_members_ppm(core, share_ppm);
 	level_members(core, tenant);
 	rotation_busy(core, core->rotation.work_count - 1, now_ns);

@@ -208,7 +208,7 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 {
 	u64 cycle_ns = core->cycle_ns + core->awake_tsgs * core->params.switch_ns;
 	u64 spread_ppm = env_div((u64)tenant->share_ppm * (CORE_PPM - tenant->share_ppm), CORE_PPM);
-	u64 sure_ns, off_ns, entitled_ns;
+	u64 sure_ns, off_ns, entitled_ns, chance_ns;
 	s32 trim_ppm;
 
 	core_lag_settle(core, tenant);
@@ -217,11 +217,13 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 		return false;
 	}
 	off_ns = (u64)(tenant->due_lag_ns < 0 ? -tenant->due_lag_ns : tenant->due_lag_ns);
-	sure_ns = env_mul_div(cycle_ns, spread_ppm, CORE_PPM) +
-		  core_ledger_chance_ns(tenant->var_us2 - tenant->due_var_us2);
+	chance_ns = core_ledger_chance_ns(tenant->var_us2 - tenant->due_var_us2);
+	sure_ns = env_mul_div(cycle_ns, spread_ppm, CORE_PPM);
 	/* Twice what may be chance: then nearly all of it is not, and nobody is corrected in vain.
-	 */
-	if (off_ns <= 2 * sure_ns)
+	 * Who goes idle in its slices loses by that: a sigma is enough. */
+	sure_ns = core->turns || core_fit_goes_idle(tenant) ? sure_ns + chance_ns / 3 :
+							      2 * (sure_ns + chance_ns);
+	if (off_ns <= sure_ns)
 		return false;
 	entitled_ns = tenant->run_ns - tenant->due_run_ns + (u64)max(tenant->due_lag_ns, 0ll);
 	off_ns = min(env_mul_div(off_ns, CORE_PPM, max(entitled_ns, 1ull)), (u64)CORE_TRIM_MAX_PPM);
@@ -239,18 +241,12 @@ bool core_ledger_trim(struct core *core, u64 now_ns)
 	bool changed = false;
 	u32 i;
 
-	if (core->window.kind != CORE_WINDOW_ROTATION || core->window.owner ||
-	    core->awake_tenants < 2 || now_ns < core->trimmed_at_ns + CORE_TRIM_EVERY_NS)
+	if (core->policy != CORE_BURST_SHARE || core->rotation.work_count < 2 ||
+	    now_ns < core->trimmed_at_ns + CORE_TRIM_EVERY_NS)
 		return false;
 	core->trimmed_at_ns = now_ns;
-	for (i = 0; i < core->tenant_count; i++) {
-		/* What windows left behind is not the slices' fault. */
-		if (core->interrupted)
-			core_ledger_restart_due(core->tenants[i]);
-		else
-			changed |= trim_one(core, core->tenants[i]);
-	}
-	core->interrupted = false;
+	for (i = 0; i < core->tenant_count; i++)
+		changed |= trim_one(core, core->tenants[i]);
 	return changed;
 }
 

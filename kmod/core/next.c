@@ -22,6 +22,9 @@ static u64 next_look(struct core *core, u64 now_ns)
 		    (core->awake_tenants && core->limited);
 	u64 cell_ns = fine ? core->params.sample_ns : core->params.idle_look_ns;
 
+	/* What is seen of an owner's gaps decides how long its window is. */
+	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && core->window.owner->misfit)
+		cell_ns = min(cell_ns, core->params.window_look_ns);
 	if (now_ns < core->look_at_ns && core->look_at_ns <= now_ns + 2 * cell_ns)
 		return core->look_at_ns;
 	core->look_cell_ns += cell_ns;
@@ -63,9 +66,8 @@ static u64 pressed_from(const struct core *core)
 	u64 from_ns = U64_MAX;
 
 	if (owner && owner->place == CORE_CLOCKED)
-		return core->window.kind == CORE_WINDOW_ONLINE ?
-			       core_pressed_from_ns(core, owner) :
-			       U64_MAX;
+		return core->window.kind == CORE_WINDOW_ONLINE ? core_pressed_from_ns(core, owner) :
+								 U64_MAX;
 	if (core->ready.count)
 		from_ns = core_ready_from_ns(core);
 	/* Without an owner nobody waits. */
@@ -122,13 +124,13 @@ static u64 edge_look(const struct core *core)
 
 /*
  * Does the gap of a window's owner go on? One that always launches as long a kernel would be found
- * between two of them again at the same distance, so that is drawn, and three looks find none.
+ * between two of them again at the same distance, so that is drawn, and five looks find none.
  */
 static u64 gap_look(struct core *core, u64 now_ns)
 {
-	u64 third_ns = env_div(core_hold_ns(core), 3);
+	u64 sixth_ns = env_div(core_hold_ns(core), 6);
 
-	return now_ns + third_ns + random_below(core, third_ns);
+	return now_ns + sixth_ns + random_below(core, sixth_ns);
 }
 
 /* When something is due that is no sample. */

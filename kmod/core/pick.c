@@ -83,7 +83,8 @@ static bool is_pressed(const struct core *core, const struct core_tenant *owner,
 
 /* ---- promised waits beside windows by lag ---- */
 
-/* Who has waited for as long as it may, longest first; O(1) until somebody has, then O(promises). */
+/* Who has waited for as long as it may, longest first; O(1) until somebody has, then O(promises).
+ */
 static struct core_tenant *most_pressed(struct core *core, u64 now_ns)
 {
 	struct core_tenant *tenant, *first = NULL;
@@ -191,7 +192,9 @@ static s64 server_budget(const struct core *core, const struct core_tenant *serv
 	s64 others_ns = (s64)env_mul_div((u64)part_ns, CORE_PPM - min(server->share_ppm, CORE_PPM),
 					 CORE_PPM);
 	s64 budget_ns = part_ns + core_lag_ns(core, server) - (others_ns >> 1);
-	return max(clamp(budget_ns, part_ns >> 1, 2 * part_ns), least_ns);
+	s64 low_ns = server == &core->rotation && server->work_count > 1 ? part_ns : part_ns >> 1;
+
+	return max(clamp(budget_ns, low_ns, 2 * part_ns), least_ns);
 }
 
 static void open_window(struct core *core, enum core_window_kind kind, struct core_tenant *owner,
@@ -220,8 +223,6 @@ static void open_window(struct core *core, enum core_window_kind kind, struct co
 	if (window->pressed)
 		window->budget_ns = min(window->budget_ns, pressed_budget(core, owner));
 	owner->windows++;
-	core->trimmed_at_ns = now_ns;
-	core->interrupted = true;
 }
 
 /* Is what the window is for over? */
@@ -240,8 +241,8 @@ static bool window_over(const struct core *core, u64 now_ns)
 	return !may_own(core, owner) || dawdles(core, now_ns);
 }
 
-/* Does an owner on the clock end the window that is on, or one who has waited for as long as it may?
- * At the ends of windows they are first. */
+/* Does an owner on the clock end the window that is on, or one who has waited for as long as it
+ * may? At the ends of windows they are first. */
 static bool interrupts(struct core *core, u64 now_ns)
 {
 	const struct core_tenant *owner = core->window.owner;
@@ -355,6 +356,7 @@ static void pick_driver(struct core *core, u64 now_ns)
 
 bool core_pick(struct core *core, u64 now_ns)
 {
+	core_fit_turn(core, now_ns);
 	if (core_ledger_trim(core, now_ns))
 		core->dirty = true;
 	if (core_plan_due(core, now_ns))

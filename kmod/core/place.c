@@ -31,15 +31,6 @@ static enum core_place place_of(const struct core *core, const struct core_tenan
 	return tenant->asked.wake_ns && core->turns ? CORE_RANKED : CORE_ROTATES;
 }
 
-/* Who was just found not to fit the rotation owes the others what it kept from them; what it gave
- * away is nobody's debt. */
-static s64 debt_of(const struct core_tenant *tenant)
-{
-	s64 most_ns = (s64)(tenant->drained_ns + 2 * tenant->cycle_slice_ns);
-
-	return clamp(tenant->fit_lag_ns, -most_ns, 0ll);
-}
-
 /* What one kind of windows owes is no debt in another, but for who does not fit the rotation and is
  * in it while asleep or alone. */
 static void set_place(struct core *core, struct core_tenant *tenant, enum core_place place,
@@ -52,7 +43,7 @@ static void set_place(struct core *core, struct core_tenant *tenant, enum core_p
 	if (place > CORE_RANKED || tenant->place > CORE_RANKED || !tenant->misfit) {
 		tenant->lag_ns = 0;
 	} else if (is_news) {
-		tenant->lag_ns = debt_of(tenant);
+		tenant->lag_ns = core_fit_debt_ns(tenant);
 		core->rotation.lag_ns -= tenant->lag_ns;
 	}
 	tenant->place = place;
@@ -86,9 +77,12 @@ void core_place_all(struct core *core, u64 now_ns)
 		set_place(core, tenant, place, now_ns);
 		moved = true;
 	}
-	/* What was corrected in other company. */
-	for (i = 0; i < core->tenant_count && moved; i++)
-		core->tenants[i]->trim_ppm = 0;
+	/* What was corrected in other company; who loses by its own gaps does in any. */
+	for (i = 0; i < core->tenant_count && moved; i++) {
+		core_ledger_restart_due(core->tenants[i]);
+		if (!core_fit_goes_idle(core->tenants[i]))
+			core->tenants[i]->trim_ppm = 0;
+	}
 }
 
 /* ---- shares ---- */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * plan.c - from places and shares to numbers: the rotation's cycle, slices, budgets and periods. Called by pick.c when a plan is due, by turn.c
- * when settings changed. Decides nothing about who runs now.
+ * plan.c - from places and shares to numbers: the rotation's cycle, slices, budgets and periods.
+ * Called by pick.c when a plan is due, by turn.c when settings changed. Decides nothing about who
+ * runs now.
  */
 #include "core/core.h"
 
@@ -160,7 +161,10 @@ static u64 longest_cycle(const struct core *core, const struct group *group)
 	loss_ns = env_mul_div(switches_ns, CORE_PPM - p->loss_ppm, max(p->loss_ppm, 1u));
 	smooth_ns = env_mul_div(p->smooth_ns, CORE_PPM, max(group->spread_ppm, 1ull));
 	smooth_ns = smooth_ns > switches_ns ? smooth_ns - switches_ns : 0;
-	wake_ns = p->soft_wake_ns > switches_ns ? p->soft_wake_ns - switches_ns : 0;
+	wake_ns = env_mul_div(p->soft_wake_ns, group->share_ppm, CORE_PPM);
+	if (core->turns)
+		wake_ns -= wake_ns >> 2;
+	wake_ns = wake_ns > switches_ns ? wake_ns - switches_ns : 0;
 	wake_ns = least_ppm < CORE_PPM ? env_mul_div(wake_ns, CORE_PPM, CORE_PPM - least_ppm) :
 					 U64_MAX;
 

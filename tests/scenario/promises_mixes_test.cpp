@@ -50,7 +50,10 @@ INSTANTIATE_TEST_SUITE_P(Promises, DrawnMix,
                          ::testing::Values(Drawn{"KernelsAsLongAsTheGapThatIsHeld", 107},
                                            Drawn{"FixedSyncBesideFixed", 618},
                                            Drawn{"FixedTogether", 624},
-                                           Drawn{"FixedBesideTails", 95}, Drawn{"SmallSync", 212}),
+                                           Drawn{"FixedBesideTails", 95}, Drawn{"SmallSync", 212},
+                                           Drawn{"MembersWithTwoTsgsBesideWindows", 63},
+                                           Drawn{"MembersWithShortGaps", 992},
+                                           Drawn{"MembersWhenOneLeaves", 551}),
                          [](const auto &info) { return std::string(info.param.about); });
 
 }  // namespace promises_mixes_test

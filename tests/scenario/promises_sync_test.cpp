@@ -13,13 +13,13 @@ struct Sync {
 };
 
 // 30 % launch-and-sync (tenant 0) beside 70 % queued, watched for ten seconds.
-Verdict besideQueued(uint64_t kernel_ns) {
+Verdict besideQueued(uint64_t kernel_ns, uint64_t from_ns = 200 * kMilli) {
   World world({.seed = fakes::seed()});
   auto &a = world.addTenant({.weight = 30}), &b = world.addTenant({.weight = 70});
   a.channel().syncLaunch({.duration_ns = kernel_ns}, 50 * kMicro);
   b.saturate({.duration_ns = kMilli});
   world.start();
-  return watch(world, 200 * kMilli, 10 * kSecond);
+  return watch(world, from_ns, 10 * kSecond);
 }
 
 class SyncBesideQueued : public ::testing::TestWithParam<Sync> {};
@@ -42,21 +42,47 @@ INSTANTIATE_TEST_SUITE_P(Promises, SyncBesideQueued,
                            return std::to_string(info.param.kernel_ns / kMicro) + "us";
                          });
 
-class SmoothSync : public ::testing::TestWithParam<uint64_t> {};
+struct Smooth {
+  uint64_t kernel_ns, from_ns;
+  double worst_pp;
+};
+
+class SmoothSync : public ::testing::TestWithParam<Smooth> {};
 
 TEST_P(SmoothSync, HasThirtyPercentOfEvery100Ms) {
   QGPU_TRACE_SEED();
-  const double worst = besideQueued(GetParam()).worstPp(0, 0.3, about(100 * kMilli));
+  const Smooth &row = GetParam();
+  const double worst =
+      besideQueued(row.kernel_ns, row.from_ns).worstPp(0, 0.3, about(100 * kMilli));
   std::printf("kernels of %llu us: worst of 100 ms off by %.2f pp\n",
-              static_cast<unsigned long long>(GetParam() / kMicro), worst);
-  EXPECT_LE(worst, 5);
+              static_cast<unsigned long long>(row.kernel_ns / kMicro), worst);
+  EXPECT_LE(worst, row.worst_pp);
 }
 
+// While it is not known, kernels of 5 and 20 ms end a fourth to eighth of a slice early, and it is
+// behind by no more after 200 ms than whoever fits may be: SHORT VISITS of the theory says that no
+// rule can tell then, and by how much it may be off, 6.5 and 7.9 pp.
 const auto inUs = [](const auto &info) { return std::to_string(info.param / kMicro) + "us"; };
-INSTANTIATE_TEST_SUITE_P(Promises, SmoothSync, ::testing::Values(kMilli), inUs);
+const auto smoothly = [](const auto &info) {
+  return std::to_string(info.param.kernel_ns / kMicro) + "usFrom" +
+         std::to_string(info.param.from_ns / kMilli) + "ms";
+};
+INSTANTIATE_TEST_SUITE_P(
+    Promises, SmoothSync,
+    ::testing::Values(Smooth{300 * kMicro, 200 * kMilli, 5}, Smooth{kMilli, 200 * kMilli, 5},
+                      Smooth{5 * kMilli, 200 * kMilli, 6.5}, Smooth{5 * kMilli, kSecond, 5},
+                      Smooth{20 * kMilli, 200 * kMilli, 7.9}, Smooth{20 * kMilli, kSecond, 5}),
+    smoothly);
+// A third of its windows is gaps that are held, so 15 % of the time is nobody's: what looks make of
+// those weighs more, and so does every window (7 to 8 pp).
 INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, SmoothSync,
-                         ::testing::Values(100 * kMicro, 300 * kMicro, 5 * kMilli, 20 * kMilli),
-                         inUs);
+                         ::testing::Values(Smooth{100 * kMicro, 200 * kMilli, 5}), smoothly);
+
+// Its visits are so short that looks seldom find one; it has its windows in time all the same.
+TEST(HardlySeenSync, IsKnownIn200Ms) {
+  QGPU_TRACE_SEED();
+  EXPECT_LE(besideQueued(100 * kMicro, 200 * kMilli).worstPp(0, 0.3, about(100 * kMilli)), 12);
+}
 
 // Weights 4:3:2:1, all of them launch-and-sync.
 class AllSync : public ::testing::TestWithParam<uint64_t> {};

@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
             {fixedSync(20, 5000, 50), syncing(10, 1000, 50), syncing(1, 400, 20), queued(20)}},
         Row{"FixedSyncBesideSmall",
             {fixedSync(24, 300, 50), queued(30), queued(1), syncing(1, 200, 10)}},
+        Row{"RotationBesideLongWindows", drawMix(542)},
         Row{"TwoFixedSync",
             {fixedSync(24, 250, 50), fixedSync(24, 4000, 8), queued(29), queued(1),
              syncing(2, 700, 30)}}),

@@ -429,6 +429,58 @@ TEST(Misfits, ServersGetTheirSharesAndWhoIsAheadWaits) {
   }
 }
 
+// A window of the rotation that ended within a round would make whoever is last wait for another.
+TEST(Misfits, TheRotationsWindowIsAWholeRoundHoweverFarItIsAhead) {
+  Bench bench;
+  auto &sync = bench.add({.weight = 500});
+  bench.add(), bench.add();
+  bench.allWork();
+  sync.core.misfit = true;
+  bench.plan();
+  const core_tenant &rotation = bench.core.rotation;
+  const auto round_ns = static_cast<s64>(bench.core.cycle_ns * rotation.share_ppm / CORE_PPM);
+  int windows = 0;
+  for (int i = 0; i < 20; i++) {
+    core_pick(&bench.core, bench.now);
+    const core_window window = bench.core.window;
+    Tenant &on = *bench.tenants[window.owner == &rotation ? 1 + i % 2 : 0];
+    core_look(&bench.core, bench.now, CORE_SEEN_TSG, on.tsgs[0].get());
+    bench.now += static_cast<uint64_t>(window.budget_ns);
+    core_look(&bench.core, bench.now, CORE_SEEN_TSG, on.tsgs[0].get());
+    if (window.owner != &rotation) continue;
+    EXPECT_GE(window.budget_ns, round_ns);
+    windows++;
+    // More than was due: what follows is for whoever is behind.
+    bench.core.rotation.lag_ns -= 2 * round_ns;
+  }
+  EXPECT_GE(windows, 2);
+}
+
+TEST(Misfits, TheRotationIsOwedNothingWhenItsLastMemberLeaves) {
+  Bench bench;
+  auto &sync = bench.add(), &member = bench.add();
+  bench.allWork();
+  sync.core.misfit = true;
+  bench.plan();
+  core_pick(&bench.core, bench.now);
+  bench.core.rotation.lag_ns = 5 * static_cast<s64>(kMilli);
+  bench.work(member, false);
+  EXPECT_EQ(core_lag_ns(&bench.core, &bench.core.rotation), 0);
+}
+
+// It was tried in the rotation and is behind again: that is given back, a slice at most.
+TEST(Misfits, WhoWasTriedOnceMoreIsOwedWhatItLost) {
+  Bench bench;
+  auto &a = bench.add();
+  bench.add();
+  bench.saturate();
+  a.core.fit_lag_ns = static_cast<s64>(kSecond);
+  a.core.stay_ns = 2 * kSecond;
+  EXPECT_EQ(core_fit_debt_ns(&a.core), 0);
+  a.core.stay_ns = 4 * kSecond;
+  EXPECT_EQ(core_fit_debt_ns(&a.core), static_cast<s64>(a.core.cycle_slice_ns));
+}
+
 TEST(Misfits, AloneOrAsleepHaveNoWindows) {
   Bench bench;
   auto &a = bench.add(), &b = bench.add();

@@ -46,6 +46,28 @@ INSTANTIATE_TEST_SUITE_P(
                       Cycle{"50 % and 15, 95 %", oneAndOthers(15, 15), 19 * 1.6}),
     [](const auto &info) { return "Row" + std::to_string(info.index); });
 
+// Half of the card is gone to windows on the clock: the wait that is aimed at is one on the wall.
+TEST(Plan, WaitsOnTheWall) {
+  Bench bench;
+  bench.add({.guarantee_ppm = 500'000, .ceiling_ppm = 500'000});
+  for (int i = 0; i < 16; i++) bench.add();
+  bench.saturate();
+  // 16 TSGs, one has a sixteenth: (50 ms / 2 - 1.6 ms) * 16 / 15 of their own time.
+  EXPECT_NEAR(static_cast<double>(bench.core.cycle_ns) / 2e6, 23.4 * 16 / 15 * 0.95, 1.3);
+}
+
+TEST(Plan, AimsAtShorterWaitsWhereSomebodyTakesTurns) {
+  Bench bench;
+  auto &sync = bench.add({.weight = 200});
+  for (int i = 0; i < 16; i++) bench.add();
+  bench.saturate();
+  const uint64_t without_ns = bench.core.cycle_ns;
+  sync.core.misfit = true;
+  bench.plan();
+  EXPECT_NEAR(static_cast<double>(bench.core.cycle_ns), 0.75 * static_cast<double>(without_ns),
+              0.12 * static_cast<double>(without_ns));
+}
+
 TEST(Plan, OfALoneTenantHasAShortCycle) {
   Bench bench;
   auto &a = bench.add();
