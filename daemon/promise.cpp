@@ -8,6 +8,10 @@
 
 #include "exec/core_params.hpp"
 
+extern "C" {
+#include "core/bound.h"
+}
+
 namespace qgpu {
 namespace {
 

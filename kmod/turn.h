@@ -19,6 +19,7 @@
 #ifndef QGPU_TURN_H
 #define QGPU_TURN_H
 
+#include "core/bound.h"
 #include "core/core.h"
 #include "hw/hw_ops.h"
 

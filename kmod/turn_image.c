@@ -52,7 +52,7 @@ static void put_entry(struct turn *turn, u32 at, const struct turn_tsg *tsg, u64
 	turn->list[at].channels = tsg->channels;
 }
 
-/* Beside others now (core.h, ONLINE). */
+/* Beside others now (theory.rst, ONLINE). */
 static bool is_online(const struct turn *turn, const struct turn_tsg *tsg)
 {
 	return turn->core.window.kind == CORE_WINDOW_ONLINE && tsg->core.tenant &&
@@ -113,7 +113,7 @@ static u64 used_part(const struct turn *turn, u64 slice_ns, const struct core_ph
 	return slice_ns - slice_round(slice_ns - used_ns);
 }
 
-/* Continue the rotation where it was cut (core.h, ROUNDS). */
+/* Continue the rotation where it was cut (theory.rst, ROUNDS). */
 static void continue_rotation(const struct turn *turn, u64 now_ns, struct start *start)
 {
 	struct core_phase cut;

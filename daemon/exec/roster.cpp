@@ -7,6 +7,10 @@
 
 #include "core_params.hpp"
 
+extern "C" {
+#include "core/bound.h"
+}
+
 namespace qgpu::exec {
 namespace {
 

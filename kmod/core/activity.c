@@ -3,7 +3,7 @@
  * activity.c - who is awake and who is busy: from the looks at channels and the driver's list. Told
  * by turn.c; tells lag.c and budget.c. Never decides who runs.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* A sleeper's debt stands for so long: whoever wakes twice in a second has one tail in it. */
 #define DEBT_STANDS_NS 1000000000ull

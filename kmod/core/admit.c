@@ -3,7 +3,7 @@
  * admit.c - whom the window that is on admits, with which slices, and where its rotation was cut
  * and goes on. Asked by turn.c for each image.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* Nobody waits beside it: an idle tenant may begin at once. */
 static bool may_begin(const struct core *core, const struct core_tenant *tenant)

@@ -2,9 +2,9 @@
 /*
  * bound.c - the longest waits: those of a plan's numbers, and the shortest that settings can be
  * promised. plan.c plans for what was promised by it, check.c refuses by it, qgpud prints by it.
- * Pure functions of what they are given. The derivations are in core.h, WAITS.
+ * Pure functions of what they are given. The derivations are in theory.rst, WAITS.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* ---- windows on the clock ---- */
 

@@ -4,7 +4,7 @@
  * budget, those whose budget is used up, those who take turns by lag. Told by ledger.c who became
  * busy and what was run, by plan.c of new budgets; pick.c takes from the queues.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* Virtual time may be less than a lag. */
 #define RANK_ORIGIN (1ull << 61)

@@ -4,7 +4,7 @@
  * version does not enforce, promises that cannot be kept together. Called before anything is
  * changed; looks at settings only.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 #define WEIGHT_MAX 10000u
 /* A cycle below this would be nothing but switches, above nobody would call it sharing. */

@@ -3,7 +3,7 @@
  * core.c - the core's own life: memory, tenants, settings. Called by turn.c. Changes memory only;
  * what follows from a change is decided by plan.c and pick.c at the next turn.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 void core_params_default(struct core_params *params)
 {

@@ -2,9 +2,9 @@
 /*
  * fit.c - who does not fit the rotation: work that goes idle early gives the rest of every slice
  * away, work that cannot be cut takes more than its slice. Told by ledger.c of the visits it saw
- * and by pick.c of windows that closed; says only who should have windows (core.h, MISFITS).
+ * and by pick.c of windows that closed; says only who should have windows (theory.rst, MISFITS).
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* Evidence below this many distances of looks may be chance. */
 #define EXCESS_LOOKS 8
@@ -16,6 +16,9 @@
 #define LAG_SLACK_NS 1000000
 /* Who fits loses less than such a part of what it is entitled to. */
 #define LOST_PART 16
+/* Who ran less than such a part of what so many rounds had for it is seldom seen when it does. */
+#define UNSEEN_ROUNDS 6
+#define UNSEEN_PART 3
 /* So often it has to be seen running in its windows, and no gap, before it may go back to the
  * rotation: gaps of a thousandth of its time are seen by then. */
 #define CLEAN_LOOKS 4000u
@@ -192,6 +195,15 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 	judge(core, tenant, next_from_ns);
 }
 
+/* Of several rounds it had next to nothing. */
+static bool is_hardly_seen(const struct core_tenant *tenant, s64 lag_ns)
+{
+	s64 ran_ns = (s64)(tenant->run_ns - tenant->fit_began_ns);
+
+	return ran_ns + lag_ns > (s64)(UNSEEN_ROUNDS * tenant->cycle_slice_ns) &&
+	       UNSEEN_PART * ran_ns < lag_ns;
+}
+
 /* Visits so short that no look finds them never end: one member a turn is judged without. */
 void core_fit_turn(struct core *core, u64 now_ns)
 {
@@ -203,7 +215,7 @@ void core_fit_turn(struct core *core, u64 now_ns)
 	tenant = core->tenants[core->judged];
 	if (tenant->place != CORE_ROTATES || !tenant->sharing || tenant->misfit)
 		return;
-	if (is_far_behind(tenant, lag_among_members(core, tenant), limit_of(tenant)))
+	if (is_hardly_seen(tenant, lag_among_members(core, tenant)))
 		judge(core, tenant, now_ns);
 }
 

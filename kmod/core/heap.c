@@ -3,7 +3,7 @@
  * heap.c - tenants by deadline: O(log n), no allocation, each knows its place. Called by
  * budget.c only; what a deadline means is budget.c's.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 bool core_heap_before(const struct core_tenant *a, const struct core_tenant *b)
 {

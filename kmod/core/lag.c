@@ -4,7 +4,7 @@
  * as one of those who take turns. Told by activity.c who has work, by ledger.c what was run. Never
  * decides who runs.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 #define RECIP_SHIFT 20
 /* Below this a product with busy_recip fits 64 bits. */

@@ -3,7 +3,7 @@
  * ledger.c - what was used: charges the time between looks, keeps its error, and the corrections
  * that follow from it. The same numbers bill and decide. Fed by turn.c; never decides who runs.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* Two looks this near are the edge of a window, measured; further apart they are samples. */
 #define EDGE_SPAN_MAX_NS 100000ull

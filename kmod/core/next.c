@@ -3,7 +3,7 @@
  * next.c - when to look again: the ledger's samples, ends of windows and budgets, refills, plans.
  * Asked by turn.c at the end of a turn. Changes nothing but the grid of samples.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 static u64 random_below(struct core *core, u64 limit)
 {

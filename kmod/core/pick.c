@@ -3,7 +3,7 @@
  * pick.c - what is on and what follows: windows and whose they are. Called by turn.c after every
  * look. Computes no share, charges no time, keeps no budget.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* A window whose owner has less than this left is over: a turn costs more. */
 #define WINDOW_RESIDUE_NS 5000

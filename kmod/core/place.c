@@ -3,7 +3,7 @@
  * place.c - how each tenant is scheduled, and its share: from settings and who is awake. Called by
  * plan.c, which makes numbers of both.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* ---- places ---- */
 

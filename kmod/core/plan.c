@@ -4,7 +4,7 @@
  * Called by pick.c when a plan is due, by turn.c when settings changed. Decides nothing about who
  * runs now.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* Work that finding the least biased cycle may cost: roundings in all, and candidates. */
 #define CANDIDATE_ROUNDINGS 2048u
@@ -148,7 +148,8 @@ static struct group survey(const struct core *core)
 	return group;
 }
 
-/* The longest cycle that keeps loss, smoothness and waits, the members' alone; core.h, ROTATION. */
+/* The longest cycle that keeps loss, smoothness and waits, the members' alone; theory.rst,
+ * ROTATION. */
 static u64 longest_cycle(const struct core *core, const struct group *group)
 {
 	const struct core_params *p = &core->params;
@@ -279,7 +280,7 @@ static u64 press_room(const struct core *core, const struct core_load *load, u64
 }
 
 /* Who has waited so long that the room of the shortest promise is what is left of its own takes the
- * engine (core.h, WAITS). */
+ * engine (theory.rst, WAITS). */
 static void plan_presses(struct core *core)
 {
 	struct core_load load = load_of(core);

@@ -3,7 +3,7 @@
  * share.c - who gets which part of the engine: splits CORE_PPM among claims. Called by plan.c for
  * those who are awake. Pure: knows no time, no TSG and no window; every split adds up exactly.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 static bool may_take(const struct core_claim *claim, bool offline)
 {

@@ -3,7 +3,7 @@
  * visit.c - who was on the engine, from when to when, and why no longer: told to whoever listens
  * (the scheduler's log). Called by core_look() before anything is charged; changes no decision.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 static enum core_visit_end end_of(const struct core *core, enum core_seen seen,
 				  const struct core_tenant *tenant)

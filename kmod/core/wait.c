@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wait.c - how long each had work and was not seen running: from looks, for the counters and for the
- * waits that were promised. Told by ledger.c and activity.c.
+ * wait.c - how long each had work and was not seen running: from looks, for the counters and for
+ * the waits that were promised. Told by ledger.c and activity.c.
  */
-#include "core/core.h"
+#include "core/core_inside.h"
 
 /* So many distances of looks between two of them, with two or more awake, are no sampling. */
 #define LOOKS_MISSED 16
@@ -64,8 +64,7 @@ static u64 wait_lasts(const struct core *core, struct core_tenant *tenant, u64 n
 }
 
 /* A look found work of it, or none, while it was not running. */
-void core_wait_observed(struct core *core, struct core_tenant *tenant, u64 now_ns,
-			  bool was_quiet)
+void core_wait_observed(struct core *core, struct core_tenant *tenant, u64 now_ns, bool was_quiet)
 {
 	if (!tenant->loud_count)
 		tenant->waiting = false;

@@ -214,7 +214,7 @@ class Run {
       expect(!i || !core_heap_before(heap.at[i], heap.at[(i - 1) / 2]), "a heap is in order");
     }
   }
-  // Twice its largest slice or budget, as (R), (S) and (W) of core.h say, what a cut may be
+  // Twice its largest slice or budget, as (R), (S) and (W) of theory.rst say, what a cut may be
   // misjudged by, and what late turns and tails have cost.
   void checkLag(const core &inside, Tenant &t) {
     t.most_ns = std::max<uint64_t>({t.most_ns, t.core.cycle_slice_ns, t.core.budget_ns});

@@ -2,7 +2,7 @@
 //
 // list_changes_test.cpp - the proof that images can be switched under a rotation: the driver
 // changes its list at random instants, every submit ends the running slice and restarts at the
-// first entry, and still nobody is starved or favoured (core.h, ROUNDS).
+// first entry, and still nobody is starved or favoured (theory.rst, ROUNDS).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ TEST_P(ListChanges, KeepTwoToOneAndStarveNobody) {
   world.runToWithListChanges(end, row.mean_change_ns, random);
 
   // The bound of the rotation, and 4 sigma of what is not known of where it was cut: a visit's
-  // begin lies between two looks (core.h), and each of the visits of a second is cut at most once.
+  // begin lies between two looks (theory.rst, ROUNDS), and each of the visits of a second is cut at most once.
   // The worst of all windows is asked for, so 3 sigma would be passed by every fifth run.
   const double cycle = static_cast<double>(turn_cycle_ns(world.scheduler())) + 2 * 100e3;
   const double visits = 2 * 1e9 / cycle;

@@ -56,7 +56,7 @@ class FixedQuota : public ::testing::TestWithParam<Quota> {};
 
 // Row 4: alone it has no more. Row 12: 1, 2 and 5 % are held to 0.1 pp, so a saturated tenant has
 // more than 97 % of what it deserves.
-TEST_P(FixedQuota, IsTheSameAloneAndInCompany) {
+TEST_P(FixedQuota, Row11_Row12_IsTheSameAloneAndInCompany) {
   QGPU_TRACE_SEED();
   const Quota &row = GetParam();
   World world({.policy = row.policy, .seed = fakes::seed()});

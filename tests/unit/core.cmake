@@ -5,6 +5,7 @@ qgpu_add_test(core_test
           tests/unit/plan_test.cpp
           tests/unit/ledger_test.cpp
           tests/unit/pick_test.cpp
+          tests/unit/servers_test.cpp
           tests/unit/place_test.cpp
           tests/unit/check_test.cpp
           tests/unit/visit_test.cpp

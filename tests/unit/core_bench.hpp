@@ -13,7 +13,7 @@
 #include <vector>
 
 extern "C" {
-#include "core/core.h"
+#include "core/core_inside.h"
 }
 
 namespace qgpu::core_bench {

@@ -32,7 +32,7 @@ std::vector<uint32_t> oneAndOthers(uint32_t one, size_t others) {
   return w;
 }
 
-// By hand from core.h at s = 0.1 ms, E = 5 ms.
+// By hand from theory.rst at s = 0.1 ms, E = 5 ms.
 INSTANTIATE_TEST_SUITE_P(
     Rows, PlanCycle,
     ::testing::Values(Cycle{"1:1, loss", {100, 100}, 19.8}, Cycle{"9:1, loss", {900, 100}, 19.8},
