@@ -19,6 +19,8 @@
 /* Who ran less than such a part of what so many rounds had for it is seldom seen when it does. */
 #define UNSEEN_ROUNDS 6
 #define UNSEEN_PART 3
+/* So many looks in what it is behind by miss who runs with a chance of e^-16. */
+#define UNSEEN_LOOKS 16
 /* So often it has to be seen running in its windows, and no gap, before it may go back to the
  * rotation: gaps of a thousandth of its time are seen by then. */
 #define CLEAN_LOOKS 4000u
@@ -195,12 +197,13 @@ void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 ne
 	judge(core, tenant, next_from_ns);
 }
 
-/* Of several rounds it had next to nothing. */
-static bool is_hardly_seen(const struct core_tenant *tenant, s64 lag_ns)
+/* Of several rounds it had next to nothing, and looks would have found it had it run. */
+static bool is_hardly_seen(const struct core *core, const struct core_tenant *tenant, s64 lag_ns)
 {
 	s64 ran_ns = (s64)(tenant->run_ns - tenant->fit_began_ns);
 
 	return ran_ns + lag_ns > (s64)(UNSEEN_ROUNDS * tenant->cycle_slice_ns) &&
+	       lag_ns > (s64)(UNSEEN_LOOKS * core->params.sample_ns) &&
 	       UNSEEN_PART * ran_ns < lag_ns;
 }
 
@@ -215,7 +218,7 @@ void core_fit_turn(struct core *core, u64 now_ns)
 	tenant = core->tenants[core->judged];
 	if (tenant->place != CORE_ROTATES || !tenant->sharing || tenant->misfit)
 		return;
-	if (is_hardly_seen(tenant, lag_among_members(core, tenant)))
+	if (is_hardly_seen(core, tenant, lag_among_members(core, tenant)))
 		judge(core, tenant, now_ns);
 }
 

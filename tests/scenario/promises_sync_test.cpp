@@ -137,9 +137,8 @@ TEST_P(TenToNinety, HoldsInEverySecond) {
 
 const auto byName = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Promises, TenToNinety,
-                         ::testing::Values(Pair{"Row1_QueuedBesideSync", false, true}), byName);
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, TenToNinety,
-                         ::testing::Values(Pair{"Row1_SyncBesideQueued", true, false},
+                         ::testing::Values(Pair{"Row1_QueuedBesideSync", false, true},
+                                           Pair{"Row1_SyncBesideQueued", true, false},
                                            Pair{"Row1_BothSync", true, true}),
                          byName);
 
