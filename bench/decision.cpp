@@ -72,8 +72,9 @@ Result measure(core_policy policy, unsigned n) {
   const unsigned changing = std::max(1u, n * 3 / 10);
   std::vector<double> decisions, plans;
   for (int i = 0; i < 300'000; i++) {
-    // Who computes: whoever the window admits.
-    core_tsg *on = core.window.owner ? core.window.owner->tsgs : &tenants[random() % n]->tsg;
+    // Who computes: whoever the window admits; the rotation has no TSG of its own.
+    const bool owned = core.window.owner && core.window.owner->tsgs;
+    core_tsg *on = owned ? core.window.owner->tsgs : &tenants[random() % n]->tsg;
     Tenant &other = *tenants[random() % changing];
     const bool has_work = random() % 2;
     const uint64_t planned_ns = core.planned_at_ns;
