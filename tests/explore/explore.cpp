@@ -16,6 +16,7 @@
 #include "tiny_chip.hpp"
 
 extern "C" {
+#include "core/core_inside.h"
 #include "turn.h"
 const struct core *turn_inside(const struct turn *turn);
 }
