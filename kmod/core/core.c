@@ -148,7 +148,6 @@ void core_forgive(struct core *core, u64 from_ns)
 
 void core_tenure_set(struct core *core, u64 tenure_ns)
 {
-	core->dirty |= core->params.tenure_ns != tenure_ns;
 	core->params.tenure_ns = tenure_ns;
 }
 
