@@ -10,7 +10,6 @@
 #include "pci_card.h"
 
 #include <linux/delay.h>
-#include <linux/dma-mapping.h>
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/mm.h>
@@ -103,17 +102,17 @@ static void mem_free(struct sim_card *card, struct sim_mem *mem)
 
 static int page_map(struct sim_card *card, struct page *page, u64 *addr)
 {
-	dma_addr_t at = dma_map_page(&card->pdev->dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	dma_addr_t at;
+	int err = pci_share_page(&card->pdev->dev, page, &at);
 
-	if (dma_mapping_error(&card->pdev->dev, at))
-		return -ENOMEM;
-	*addr = at;
-	return 0;
+	if (!err)
+		*addr = at;
+	return err;
 }
 
 static void page_unmap(struct sim_card *card, u64 addr)
 {
-	dma_unmap_page(&card->pdev->dev, addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	pci_unshare_page(&card->pdev->dev, addr);
 }
 
 static int map_bell(struct sim_card *card, struct vm_area_struct *vma)

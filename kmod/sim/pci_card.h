@@ -6,6 +6,7 @@
 #ifndef SIM_PCI_CARD_H
 #define SIM_PCI_CARD_H
 
+#include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <linux/spinlock.h>
 
@@ -28,6 +29,20 @@ struct pci_card {
 static inline struct pci_card *to_pci_card(struct sim_card *card)
 {
 	return container_of(card, struct pci_card, card);
+}
+
+/* A page that the card and others look at all the time, mapped as often as somebody needs it there:
+ * nobody hands it over, so there is nothing to synchronise. */
+static inline int pci_share_page(struct device *dev, struct page *page, dma_addr_t *addr)
+{
+	*addr = dma_map_page_attrs(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL,
+				   DMA_ATTR_SKIP_CPU_SYNC);
+	return dma_mapping_error(dev, *addr) ? -ENOMEM : 0;
+}
+
+static inline void pci_unshare_page(struct device *dev, dma_addr_t addr)
+{
+	dma_unmap_page_attrs(dev, addr, PAGE_SIZE, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
 /**

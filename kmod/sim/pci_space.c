@@ -10,7 +10,6 @@
  * The caller serialises changes of a space (client->lock); the card reads at any time. Tables are
  * freed with their space.
  */
-#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -80,8 +79,7 @@ static int make_table(struct device *dev, struct table *table)
 	table->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!table->page)
 		return -ENOMEM;
-	table->addr = dma_map_page(dev, table->page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (!dma_mapping_error(dev, table->addr))
+	if (!pci_share_page(dev, table->page, &table->addr))
 		return 0;
 	__free_page(table->page);
 	return -ENOMEM;
@@ -89,7 +87,7 @@ static int make_table(struct device *dev, struct table *table)
 
 static void free_table(struct device *dev, struct table *table)
 {
-	dma_unmap_page(dev, table->addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	pci_unshare_page(dev, table->addr);
 	__free_page(table->page);
 }
 
@@ -141,8 +139,7 @@ static int map_page(struct device *dev, struct pci_space *space, u64 number, str
 
 	if (!entry)
 		return -ENOMEM;
-	addr = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, addr))
+	if (pci_share_page(dev, page, &addr))
 		return -ENOMEM;
 	set_entry(entry, ENTRY_VALID | ENTRY_APERTURE_SYSMEM | (u64)addr >> ENTRY_ADDRESS_SHIFT);
 	return 0;
@@ -182,8 +179,7 @@ void pci_space_unmap(struct sim_card *card, struct sim_space *base, u64 first, u
 		entry = find_entry(NULL, space, first + i);
 		value = le64_to_cpu(READ_ONCE(*entry));
 		set_entry(entry, 0);
-		dma_unmap_page(&card->pdev->dev, (value & ENTRY_ADDRESS) << ENTRY_ADDRESS_SHIFT,
-			       PAGE_SIZE, DMA_BIDIRECTIONAL);
+		pci_unshare_page(&card->pdev->dev, (value & ENTRY_ADDRESS) << ENTRY_ADDRESS_SHIFT);
 	}
 }
 

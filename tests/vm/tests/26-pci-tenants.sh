@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --icount --pci --timeout 240
+# vm: --icount --pci --timeout 600
 # 26-pci-tenants.sh: a card on the PCI bus with a driver and tenants on it, and qgpu.ko beside that driver by MMIO and DMA
 # of its own: 2:1 by images and by gates, everything as the driver set it after an unload under load, nothing written
 # where nothing may be, and whoever comes back is taken up again. 1 ms kernels.
