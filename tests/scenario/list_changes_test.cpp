@@ -39,8 +39,9 @@ TEST_P(ListChanges, KeepTwoToOneAndStarveNobody) {
   world.runToWithListChanges(end, row.mean_change_ns, random);
 
   // The bound of the rotation, and 4 sigma of what is not known of where it was cut: a visit's
-  // begin lies between two looks (theory.rst, ROUNDS), and each of the visits of a second is cut at most once.
-  // The worst of all windows is asked for, so 3 sigma would be passed by every fifth run.
+  // begin lies between two looks (theory.rst, ROUNDS), and each of the visits of a second is cut at
+  // most once. The worst of all windows is asked for, so 3 sigma would be passed by every fifth
+  // run.
   const double cycle = static_cast<double>(turn_cycle_ns(world.scheduler())) + 2 * 100e3;
   const double visits = 2 * 1e9 / cycle;
   const double walk = 4 * std::sqrt(visits) * 500e3 / std::sqrt(12.0);
