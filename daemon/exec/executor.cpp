@@ -217,6 +217,7 @@ Result<void> Executor::addProcess(pid_t pid, int pidfd, uint32_t tenant_id) {
     close(pidfd);
     known->second.tenant_id = tenant_id;
     known->second.process->setTenant(tenant_id);
+    bookVisits(static_cast<uint32_t>(pid));
     roster_->move(*id, roster_->tenant(tenant_id));
   } else {
     // Clients of one that started after ours was made have higher handles.
@@ -234,7 +235,7 @@ Result<void> Executor::dropProcess(pid_t pid) {
     if (it->first.pid != pid) continue;
     for (const auto &tsg : roster_->tsgs())
       if (tsg->process == it->first) enforcer_->putBack(*tsg);
-    release(it->first, it->second);
+    release(it->first);
     processes_.erase(it);
     save();
     return {};

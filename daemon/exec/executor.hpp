@@ -117,7 +117,9 @@ class Executor {
   void reportControlled(const ProcessId &id, Managed &managed);
   void reportBlind(const ProcessId &id, Managed &managed);
   void noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns);
-  void release(const ProcessId &id, Managed &managed);
+  void release(const ProcessId &id);
+  void bookVisits(uint32_t pid);
+  void forget(uint32_t pid);
   void takeRecords(uint64_t now_ns);
   bool readTrace(uint64_t now_ns);
   void turnTrace(uint64_t now_ns);

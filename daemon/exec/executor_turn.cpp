@@ -58,7 +58,7 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
   for (const uint32_t handle : gone) {
     const auto pid = static_cast<uint32_t>(id.pid);
     const Visitor *visitor = account_->visitor(pid);
-    if (visitor && visitor->tsg == &roster_->find(id, handle)->core) account_->forget(pid);
+    if (visitor && visitor->tsg == &roster_->find(id, handle)->core) forget(pid);
     roster_->remove(id, handle);
   }
   // The trace names processes, so one TSG stands for all of a process.
@@ -124,12 +124,22 @@ void Executor::noteUnseen(const ProcessId &id, Managed &managed, uint64_t now_ns
   reportBlind(id, managed);
 }
 
-void Executor::release(const ProcessId &id, Managed &managed) {
-  const auto pid = static_cast<uint32_t>(id.pid);
-  const Visitor *visitor = account_->visitor(pid);
-  if (ManagedTenant *tenant = roster_->tenant(managed.tenant_id); tenant && visitor)
-    tenant->past_visits += visitor->visits;
+// What it did was its tenant's and stays so.
+void Executor::bookVisits(uint32_t pid) {
+  Visitor *visitor = account_->visitor(pid);
+  if (!visitor) return;
+  for (const auto &tsg : roster_->tsgs())
+    if (&tsg->core == visitor->tsg && tsg->tenant)
+      tsg->tenant->past_visits += std::exchange(visitor->visits, 0);
+}
+
+void Executor::forget(uint32_t pid) {
+  bookVisits(pid);
   account_->forget(pid);
+}
+
+void Executor::release(const ProcessId &id) {
+  forget(static_cast<uint32_t>(id.pid));
   enforcer_->forget(id);
   roster_->removeProcess(id);
   std::erase_if(inherited_.slices, [&](const StoredSlice &slice) { return slice.id == id; });
@@ -159,7 +169,7 @@ void Executor::turnProcesses(uint64_t now_ns) {
   }
   for (const ProcessId &id : gone) {
     report(EventKind::kProcessGone, processes_[id].tenant_id, id.pid, "");
-    release(id, processes_[id]);
+    release(id);
     processes_.erase(id);
   }
   if (!gone.empty()) save();
@@ -262,7 +272,7 @@ void Executor::turnReadBack(uint64_t now_ns) {
     const bool was_controlled = managed.process->state() == Process::State::kControlled;
     if (std::find(gone.begin(), gone.end(), id) != gone.end())
       managed.process->lookAgain(options_.now_ns());
-    if (was_controlled && !managed.process->stillThere()) release(id, managed);
+    if (was_controlled && !managed.process->stillThere()) release(id);
   }
 }
 

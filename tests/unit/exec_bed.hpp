@@ -73,6 +73,13 @@ struct Bed {
     EXPECT_TRUE(executor->addProcess(child.pid(), child.pidfd(), tenant));
     return children.size() - 1;
   }
+  void moveTo(size_t i, uint32_t tenant) {
+    EXPECT_TRUE(executor->addProcess(children.at(i)->pid(), children.at(i)->pidfd(), tenant));
+  }
+  void end(size_t i) {
+    io.endProcess(children.at(i)->pid());
+    children.at(i)->end();
+  }
   fakes::FakeTsg &tsg(size_t i) { return io.tsg(children.at(i)->pid()); }
 
   void run(uint64_t ns) {

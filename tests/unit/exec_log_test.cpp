@@ -163,5 +163,39 @@ TEST(ExecutorLog, WhatRemovedTenantsRanIsKept) {
   EXPECT_GE(counted_ns + 100 * kMilli, elapsed_ns);
 }
 
+// A counter: what a process did stays its tenant's when it moves to another, ends, or the trace is
+// lost.
+TEST(ExecutorLog, VisitsNeverFall) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100), tenantOf(2, 100)}));
+  const size_t moved = bed.add(1, queued()), ended = bed.add(1, queued());
+  bed.add(2, queued());
+  std::map<uint32_t, uint64_t> last;
+  const auto look = [&](const char *after) {
+    for (const TenantStats &tenant : bed.executor->stats().tenants) {
+      EXPECT_GE(tenant.visits, last[tenant.id]) << "tenant " << tenant.id << " after " << after;
+      last[tenant.id] = tenant.visits;
+    }
+  };
+  bed.run(2 * kSecond);
+  look("two seconds");
+  EXPECT_GT(last[1], 50u);
+  bed.moveTo(moved, 2);
+  look("a move");
+  bed.run(1 * kSecond);
+  look("a second more");
+  bed.end(ended);
+  bed.run(1 * kSecond);
+  look("the end of a process");
+  EXPECT_GT(last[1], 50u);
+  bed.io.record_type = 3;
+  bed.run(1 * kSecond);
+  bed.end(moved);
+  bed.run(1 * kSecond);
+  for (const TenantStats &tenant : bed.executor->stats().tenants) EXPECT_EQ(tenant.visits, 0u);
+}
+
 }  // namespace exec_log_test
 }  // namespace qgpu::exec

@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 package=linux-source-6.1
 version=$(apt-cache policy $package | awk '$1 == "Candidate:" { print $2 }')
 [[ -n $version && $version != "(none)" ]] || die "no package $package; run apt-get update"
-key=$(cat "$here/debug-kernel.config" "$0" | sha256sum | cut -c1-12)
+key=$(sha256sum <"$here/debug-kernel.config" | cut -c1-12)
 cache=${QGPU_CACHE:-/var/cache/qgpu}/vm
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
@@ -45,9 +45,9 @@ build() {
 	rm -rf "$root"
 	unpack
 	configure
-	make -s -C "$KDIR" -j"$(nproc)" vmlinux modules
+	make -s -C "$KDIR" -j"$(nproc)" bzImage modules
 	make -s -C "$KDIR" INSTALL_MOD_PATH="$root" modules_install
-	strip -o "$root/vmlinux" "$KDIR/vmlinux"
+	cp "$KDIR/arch/x86/boot/bzImage" "$root/"
 	touch "$root/ready"
 }
 
@@ -61,4 +61,4 @@ if [[ ! -e $root/ready ]]; then
 fi
 KVER=$(make -s -C "$KDIR" kernelrelease)
 # Every access is checked: what a script may take on the stock kernel is not enough.
-printf '%s=%q\n' KVER "$KVER" KDIR "$KDIR" KROOT "$root" KIMG "$root/vmlinux" KSLOWER 5 KMEM_MB 2048
+printf '%s=%q\n' KVER "$KVER" KDIR "$KDIR" KROOT "$root" KIMG "$root/bzImage" KSLOWER 5 KMEM_MB 2048
