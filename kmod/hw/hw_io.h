@@ -3,8 +3,8 @@
  * hw_io.h - the one way in which chip code reaches the world: 32-bit registers, a clock, a wait,
  * and memory that the card reads.
  *
- * Three implementations: MMIO or the simulated card in the kernel (card.c), the chip model under
- * virtual time, and a recorder that checks sequences (both in tests/). Chip code never sees
+ * Three implementations: MMIO (io_pci.c) or the simulated card in the kernel (io.c), the chip model
+ * under virtual time, and a recorder that checks sequences (both in tests/). Chip code never sees
  * which one it has.
  */
 #ifndef QGPU_HW_IO_H

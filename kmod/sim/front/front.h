@@ -14,10 +14,12 @@
  *   card->bus_lock         bus addresses of one card. Short; under qgpu.ko's own lock too.
  *   client->ring_lock      channels that a doorbell rings; spinlock.
  *   file->map_lock         what mmap on this file maps; taken under mmap_lock too.
- *   card->chip_lock        interrupts off; what a card itself locks is in ../chip_card.h,
- * pci_card.h. trace->ring_lock       leaf, interrupts off. None of them is taken in a fault
- * handler. client->lock may be held over a copy of parameters (its owner hurts only itself), the
- * others never.
+ *   card->chip_lock        interrupts off; what a card itself locks is in ../chip_card.h and
+ *                          ../pci_card.h.
+ *   trace->ring_lock       leaf, interrupts off.
+ *
+ * None of them is taken in a fault handler. client->lock may be held over a copy of parameters (its
+ * owner hurts only itself), the others never.
  */
 #ifndef SIM_FRONT_H
 #define SIM_FRONT_H
