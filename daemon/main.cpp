@@ -242,6 +242,13 @@ std::unique_ptr<MetricsEndpoint> listenForScrapes(const std::string &address, Lo
   return std::move(*endpoint);
 }
 
+sigset_t handledSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  return signals;
+}
+
 int serve(const std::string &file, const ConfigIr &config) {
   makeStateFolder(config.state);
   const auto lock = lockMachine(config.state);
@@ -251,10 +258,7 @@ int serve(const std::string &file, const ConfigIr &config) {
   }
   raiseDescriptorLimit();
   signal(SIGPIPE, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const sigset_t signals = handledSignals();
   int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 
   MonotonicClock clock;
@@ -347,6 +351,9 @@ int run(int argc, char **argv) {
   }
   if (!options.man_page.empty()) return writeManPage(options.man_page, app);
 
+  // Told to read its file anew while it reads it for the first time, it does so afterwards.
+  const sigset_t signals = handledSignals();
+  if (!options.check_only) sigprocmask(SIG_BLOCK, &signals, nullptr);
   const ConfigOutcome outcome = loadConfig(options.file);
   if (options.check_only) return check(outcome);
   openLog(options.foreground, outcome.ir.log_level);

@@ -145,16 +145,18 @@ static int survey_show(struct seq_file *out, void *unused)
 	struct pci_dev *pdev = out->private;
 	int err;
 
-	/* It stays on its bus, with its addresses, and its driver stays with it, for so long. */
-	pci_lock_rescan_remove();
-	device_lock(&pdev->dev);
 	seq_printf(out, "address %s\n", pci_name(pdev));
 	seq_printf(out, "id %04x:%04x %04x:%04x\n", pdev->vendor, pdev->device,
 		   pdev->subsystem_vendor, pdev->subsystem_device);
+	/* Its driver stays with it, and it on its bus, for so long. Whoever has the lock may wait
+	 * for programs: nobody waits for that here. */
+	if (!device_trylock(&pdev->dev)) {
+		seq_puts(out, "driver ?\nstate its driver comes or goes: left alone\n");
+		return 0;
+	}
 	seq_printf(out, "driver %s\n", pdev->dev.driver ? pdev->dev.driver->name : "-");
 	err = put_state(out, pdev);
 	device_unlock(&pdev->dev);
-	pci_unlock_rescan_remove();
 	return err;
 }
 DEFINE_SHOW_ATTRIBUTE(survey);

@@ -70,16 +70,47 @@ void turn_tenant_set(struct turn *turn, struct core_tenant *tenant,
 	core_tenant_set(&turn->core, tenant, settings);
 }
 
-void turn_tenant_remove(struct turn *turn, struct core_tenant *tenant)
-{
-	if (turn->refused == tenant)
-		turn->refused = NULL;
-	core_tenant_remove(&turn->core, tenant);
-}
-
 void turn_policy_set(struct turn *turn, enum core_policy policy, u64 cycle_ns)
 {
 	core_policy_set(&turn->core, policy, cycle_ns);
+}
+
+/*
+ * A TSG that was freed while its work ran, which cannot be cut, goes on computing: that is billed
+ * to whose it was, by a TSG without channels that stands for it as long as it is on the engine.
+ */
+static void lay_ghost(struct turn *turn)
+{
+	if (!turn->ghost.core.tenant)
+		return;
+	core_tsg_remove(&turn->core, &turn->ghost.core);
+	if (turn->by_id[turn->ghost.tsg_id] == &turn->ghost)
+		turn->by_id[turn->ghost.tsg_id] = NULL;
+	turn->former[turn->ghost.tsg_id] = NULL;
+}
+
+static void raise_ghost(struct turn *turn, u16 tsg_id)
+{
+	if (tsg_id >= TSG_IDS || turn->by_id[tsg_id] || !turn->former[tsg_id])
+		return;
+	lay_ghost(turn);
+	turn->ghost = (struct turn_tsg){ .tsg_id = tsg_id };
+	core_tsg_add(&turn->core, &turn->ghost.core, turn->former[tsg_id]);
+	turn->by_id[tsg_id] = &turn->ghost;
+}
+
+void turn_tenant_remove(struct turn *turn, struct core_tenant *tenant)
+{
+	u32 i;
+
+	if (turn->refused == tenant)
+		turn->refused = NULL;
+	if (turn->ghost.core.tenant == tenant)
+		lay_ghost(turn);
+	for (i = 0; i < TSG_IDS; i++)
+		if (turn->former[i] == tenant)
+			turn->former[i] = NULL;
+	core_tenant_remove(&turn->core, tenant);
 }
 
 static bool can_be_listed(const struct turn_tsg *tsg)
@@ -100,7 +131,10 @@ int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *te
 	tsg->released = false;
 	tsg->position = turn->tsg_count;
 	turn->tsgs[turn->tsg_count++] = tsg;
+	if (turn->by_id[tsg->tsg_id] == &turn->ghost)
+		lay_ghost(turn);
 	turn->by_id[tsg->tsg_id] = tsg;
+	turn->former[tsg->tsg_id] = NULL;
 	turn->unsorted = true;
 	core_tsg_add(&turn->core, &tsg->core, tenant);
 	core_tsg_list(&turn->core, &tsg->core, can_be_listed(tsg));
@@ -118,10 +152,12 @@ void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg)
 {
 	u32 i;
 
-	core_tsg_remove(&turn->core, &tsg->core);
 	/* The id may have been given to another TSG already. */
-	if (turn->by_id[tsg->tsg_id] == tsg)
+	if (turn->by_id[tsg->tsg_id] == tsg) {
 		turn->by_id[tsg->tsg_id] = NULL;
+		turn->former[tsg->tsg_id] = tsg->core.tenant;
+	}
+	core_tsg_remove(&turn->core, &tsg->core);
 	if (turn->unserved == tsg)
 		turn->unserved = NULL;
 	if (turn->resume.tsg == &tsg->core)
@@ -222,6 +258,7 @@ int turn_look(struct turn *turn, struct hw_status *status)
 	if (err)
 		return err;
 	now_ns = turn_now_ns(turn);
+	raise_ghost(turn, status->tsg_id);
 	if (is_leaving(status) && turn->draining_id != status->tsg_id) {
 		err = tell_draining(turn, status, &now_ns);
 		if (err)
@@ -235,6 +272,8 @@ int turn_look(struct turn *turn, struct hw_status *status)
 		charge(turn, now_ns, CORE_SEEN_SWITCH, NULL);
 	else
 		charge(turn, now_ns, CORE_SEEN_IDLE, NULL);
+	if (status->tsg_id != turn->ghost.tsg_id)
+		lay_ghost(turn);
 	return 0;
 }
 

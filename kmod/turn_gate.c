@@ -173,7 +173,8 @@ int turn_gates_put(struct turn *turn)
 
 void turn_gates_saw_work(struct turn *turn, const struct turn_tsg *tsg)
 {
-	if (turn->gates && !tsg->in_slot && is_open(tsg) && !may_run(turn, tsg))
+	/* One without channels is what is left of a TSG that was freed. */
+	if (turn->gates && tsg->channel_count && !tsg->in_slot && is_open(tsg) && !may_run(turn, tsg))
 		turn->core.stale = true;
 }
 

@@ -34,6 +34,8 @@
  * @air_at_ns: when somebody has been held for too long, or was let go for long enough
  * @remind: whoever is admitted and waits is to be rung
  * @resume: where the rotation was cut when somebody else submitted; .tsg NULL = it was not
+ * @former: whose a TSG was that is gone, by id, until the id is another's: its work may go on
+ * @ghost: it was found on the engine; .core.tenant NULL = there is none
  * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
  * @on_after_ns: learned: from a submit's return to the owner on the engine; [1] = when somebody
@@ -47,6 +49,8 @@ struct turn {
 	u32 tsg_count;
 	bool unsorted, started;
 	struct turn_tsg *by_id[TSG_IDS];
+	struct core_tenant *former[TSG_IDS];
+	struct turn_tsg ghost;
 	struct hw_image_tsg *list;
 	u32 slot, slot_entries;
 	bool owned, lost;

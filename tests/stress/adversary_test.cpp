@@ -309,5 +309,45 @@ TEST(BesideADriverThatSubmitsAllTheTime, GatesTakeOver) {
   EXPECT_NEAR(a_ran / (a_ran + b_ran), 2.0 / 3, 0.01);
 }
 
+// Whoever frees its TSG while its kernel runs, which cannot be cut, is billed for all of the
+// kernel.
+class FreedWhileItRuns : public ::testing::TestWithParam<turn_method> {};
+
+TEST_P(FreedWhileItRuns, IsBilledToWhoseItWas) {
+  Beside beside({.method = GetParam()});
+  auto &driver = beside.driver();
+  const int a = beside.addTenant({.guarantee_ppm = 800'000}),
+            b = beside.addTenant({.ceiling_ppm = 100'000});
+  driver.create(a, Driver::kHooked, {.ring_log2 = 6})
+      .sim->channel()
+      .saturate(fakes::Kernel{.duration_ns = kMilli}, 2);
+  beside.start();
+  uint64_t from = 0, ran_a = 0, ran_b = 0;
+  while (!from || beside.nowNs() < from + 20 * kSecond) {
+    auto &object = driver.create(b, Driver::kHooked, {.ring_log2 = 6});
+    object.sim->channel().saturate(
+        fakes::Kernel{.duration_ns = 50 * kMilli, .preemption = CHIP_WFI}, 1);
+    const uint64_t ran = beside.card().runNs(*object.sim);
+    while (beside.card().runNs(*object.sim) == ran) beside.runFor(100 * kMicro);
+    driver.destroyWhileItRuns(object);
+    beside.runFor(51 * kMilli);
+    driver.reap();
+    if (from || beside.nowNs() < 3 * kSecond) continue;
+    from = beside.nowNs(), ran_a = beside.ranNs(a), ran_b = beside.ranNs(b);
+  }
+  const auto part = [&](int tenant, uint64_t ran) {
+    return static_cast<double>(beside.ranNs(tenant) - ran) /
+           static_cast<double>(beside.nowNs() - from);
+  };
+  EXPECT_LT(part(b, ran_b), 0.105);
+  EXPECT_GT(part(a, ran_a), 0.88);
+  EXPECT_EQ(beside.lastError(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, FreedWhileItRuns, ::testing::Values(TURN_IMAGES, TURN_GATES),
+                         [](const auto &info) {
+                           return info.param == TURN_GATES ? "Gates" : "Images";
+                         });
+
 }  // namespace adversary_test
 }  // namespace qgpu::stress

@@ -98,6 +98,32 @@ class Driver {
     sweep();
   }
 
+  // The same, but told of before the engine is rid of it: what it runs cannot be cut. reap() is to
+  // follow when it has ended.
+  void destroyWhileItRuns(Object &object) {
+    ears_->freeing(object);
+    fakes::SimTsg *sim = object.sim;
+    object.turn.listed = false;
+    object.sim = nullptr;
+    leaving_ = &object;
+    for (size_t i = 0; i < sim->channelCount(); i++) {
+      sim->channel(i).stop();
+      sim->channel(i).disable();
+    }
+    changed(kHooked);
+    zombies_.push_back({object.owner, sim});
+    ears_->destroyed(object);
+    leaving_ = nullptr;
+    sweep();
+  }
+  void reap() {
+    for (const auto &[owner, sim] : zombies_) {
+      gone_ns_[owner] += card_.runNs(*sim);
+      card_.destroyTsg(*sim);
+    }
+    zombies_.clear();
+  }
+
   void reslice(Object &object, uint8_t timeout, Told told) {
     object.sim->timeout = timeout;
     object.turn.driver_slice_ns = object.sim->sliceNs();
@@ -194,6 +220,7 @@ class Driver {
   const Object *leaving_ = nullptr;
   std::list<std::unique_ptr<Object>> objects_;
   std::map<int, uint64_t> gone_ns_;
+  std::vector<std::pair<int, fakes::SimTsg *>> zombies_;
   uint64_t serial_ = 0, submits_ = 0;
 };
 
