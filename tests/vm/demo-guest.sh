@@ -26,7 +26,8 @@ defer modprobe -r qgpu
 "$bin/qgpud" --foreground --config /etc/qgpu/qgpud.toml 2>/run/qgpud.log &
 daemon=$!
 defer kill "$daemon"
-daemon_is_up() { "$bin/qgpuctl" status --json 2>/dev/null | grep -q '"burst-share"'; }
+# Without the daemon status is the kernel's.
+daemon_is_up() { "$bin/qgpuctl" status --json >/run/status 2>&1 && grep -q '"source": *"qgpud"' /run/status; }
 if ! wait_until 10 daemon_is_up; then
 	not_ok "qgpud applies its configuration" "$(cat /run/qgpud.log)"
 	done_testing
