@@ -205,6 +205,7 @@ enum RmEvent : uint32_t {
   kRmEventNoProgress,
   kRmEventWorkerRestarted,
   kRmEventTraceLost,
+  kRmEventStalled = 1011,
 };
 
 struct CardEvent {

@@ -70,6 +70,7 @@ constexpr std::array kEvents = {
     Name{kRmEventNoProgress, "no-progress"},
     Name{kRmEventWorkerRestarted, "worker-restarted"},
     Name{kRmEventTraceLost, "trace-lost"},
+    Name{kRmEventStalled, "stalled"},
 };
 
 constexpr std::array kSeen = {Name{QGPU_SEEN_IDLE, "idle"}, Name{QGPU_SEEN_SWITCH, "switch"},

@@ -281,11 +281,15 @@ void Enforcer::forget(const ProcessId &process) {
   if (gates_.size() != before) (void)writeGates(gates_path_, gates_);
 }
 
-bool Enforcer::putAllBack() {
-  std::vector<ManagedTsg *> gated;
+std::vector<ManagedTsg *> Enforcer::gated() const {
+  std::vector<ManagedTsg *> out;
   for (const auto &tsg : roster_.tsgs())
-    if (tsg->gated) gated.push_back(tsg.get());
-  open(gated, 0);
+    if (tsg->gated) out.push_back(tsg.get());
+  return out;
+}
+
+bool Enforcer::putAllBack() {
+  open(gated(), 0);
   for (const auto &tsg : roster_.tsgs()) putBack(*tsg);
   std::erase_if(gates_, [&](const GateEntry &entry) {
     return std::none_of(roster_.tsgs().begin(), roster_.tsgs().end(), [&](const auto &tsg) {

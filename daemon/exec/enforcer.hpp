@@ -41,6 +41,8 @@ class Enforcer {
   std::vector<ManagedTsg *> holdOthers(std::initializer_list<const ManagedTsg *> but,
                                        uint64_t now_ns);
   void letGo(const std::vector<ManagedTsg *> &held, uint64_t now_ns) { open(held, now_ns); }
+  // Somebody else may have opened any of them: all run, and are stopped anew.
+  void letAllRun(uint64_t now_ns) { open(gated(), now_ns); }
   // Returns the processes some of whose objects are gone.
   std::vector<ProcessId> readBack(uint64_t now_ns);
   // Before a TSG is removed from the roster or given up: as found, and out of the gates file.
@@ -52,6 +54,7 @@ class Enforcer {
 
  private:
   const ManagedTsg *workerOf(const ManagedTsg &tsg) const;
+  std::vector<ManagedTsg *> gated() const;
   bool shouldBeClosed(const ManagedTsg &tsg) const;
   bool isHeld(const ManagedTsg &tsg, uint64_t now_ns) const;
   void chooseMembers();

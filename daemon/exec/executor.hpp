@@ -123,7 +123,7 @@ class Executor {
   void takeRecords(uint64_t now_ns);
   bool readTrace(uint64_t now_ns);
   void turnTrace(uint64_t now_ns);
-  bool wasStalled(uint64_t now_ns);
+  uint64_t stalledNs(uint64_t now_ns);
   void forgiveStall();
   void inferNobody(uint64_t until_ns);
   void infer(uint64_t now_ns);

@@ -214,20 +214,24 @@ void Executor::turnTrace(uint64_t now_ns) {
   }
 }
 
-// A control hung, or the machine was stopped. A turn that is long because there is much to do is no
-// such thing: who makes it long would never owe anything.
-bool Executor::wasStalled(uint64_t now_ns) {
-  const bool hung = own_->io().takeSlowestNs() >= kStallNs;
-  return hung || (due_ns_ && now_ns > due_ns_ + kStallNs);
+// For how long a control hung, or this was not let run; 0: not for long. A turn that is long
+// because there is much to do is no such thing: who makes it long would never owe anything.
+uint64_t Executor::stalledNs(uint64_t now_ns) {
+  const uint64_t late_ns = due_ns_ ? now_ns - std::min(due_ns_, now_ns) : 0;
+  const uint64_t ns = std::max(own_->io().takeSlowestNs(), late_ns);
+  return ns < kStallNs ? 0 : ns;
 }
 
 // What ran while nobody could do anything about it is accounted; but who was to pay for it would
-// stand still for seconds.
+// stand still for seconds. The guard may have opened any gate.
 void Executor::forgiveStall() {
-  if (wasStalled(turn_ns_)) {
+  if (const uint64_t ns = stalledNs(turn_ns_)) {
     turnTrace(cardNs());  // all of it: the hanging control may have been the trace's own
     core_forgive(&core_, charged_ns_);
     account_->forgive();
+    enforcer_->letAllRun(cardNs());
+    report(EventKind::kStalled, kNoTenant, 0,
+           "the executor did nothing for " + std::to_string(ns / kMs) + " ms", ns);
   }
   charged_ns_ = core_.looked_ns;
 }

@@ -19,6 +19,7 @@
 #include "../socket_file.hpp"
 #include "gates.hpp"
 #include "packet_socket.hpp"
+#include "pulse.hpp"
 #include "put_back.hpp"
 #include "server.hpp"
 #include "store.hpp"
@@ -29,6 +30,7 @@ namespace {
 // A worker that dies sooner than this after its start is started again later.
 constexpr uint64_t kYoungNs = 2'000'000'000;
 constexpr unsigned kLaterMs = 1000;
+constexpr unsigned kLookMs = 1000;
 // A control may take as long as the driver's own time-out.
 constexpr int kStopSeconds = 35;
 // Of all executors, whatever their run folders.
@@ -83,8 +85,7 @@ bool openGates(GuardedCard &card, const std::string &run_dir) {
 // One signal, or 0 after so long.
 int nextSignal(const sigset_t &signals, unsigned ms) {
   const timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
-  const int signal = ms ? sigtimedwait(&signals, nullptr, &wait) : sigwaitinfo(&signals, nullptr);
-  return signal > 0 ? signal : 0;
+  return std::max(sigtimedwait(&signals, nullptr, &wait), 0);
 }
 
 // One guard a card, whatever their run folders are; two would undo each other's slices and gates.
@@ -129,14 +130,18 @@ int statusOf(const Error &error) {
 // What a worker inherits.
 struct Inherited {
   int listen_fd, lock_fd;
+  int pulse_fd = -1;  // each has one of its own
 };
 
 pid_t startWorker(const WorkerOptions &options, Inherited inherited, const sigset_t &signals) {
   const std::string fd = std::to_string(inherited.listen_fd),
+                    pulse = std::to_string(inherited.pulse_fd),
                     restarts = std::to_string(options.restarts);
   std::vector<const char *> args = {"qgpu-exec",
                                     "--worker",
                                     fd.c_str(),
+                                    "--pulse",
+                                    pulse.c_str(),
                                     "--card",
                                     options.card.c_str(),
                                     "--run-dir",
@@ -153,39 +158,68 @@ pid_t startWorker(const WorkerOptions &options, Inherited inherited, const sigse
   // Without its guard it stops in order.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != guard) _exit(1);
-  fcntl(inherited.listen_fd, F_SETFD, 0);
-  fcntl(inherited.lock_fd, F_SETFD, 0);
+  for (const int kept : {inherited.listen_fd, inherited.lock_fd, inherited.pulse_fd})
+    fcntl(kept, F_SETFD, 0);
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   execv("/proc/self/exe", const_cast<char **>(args.data()));
   _exit(1);
 }
 
+struct Running {
+  pid_t pid = 0;
+  std::unique_ptr<Pulse> pulse;
+  PulseWatch watch;
+  bool let_run = false;  // what it had stopped, since it fell silent
+};
+
+Result<Running> begin(const WorkerOptions &options, Inherited inherited, const sigset_t &signals) {
+  auto pulse = Pulse::create();
+  if (!pulse) return pulse.error();
+  inherited.pulse_fd = (*pulse)->fd();
+  Running out;
+  out.pid = startWorker(options, inherited, signals);
+  if (out.pid < 0) return Error{errno, "cannot start the worker", {}};
+  out.pulse = std::move(*pulse);
+  return out;
+}
+
+// Once a second. Nobody stays stopped by a worker that hangs; one that goes on stops them anew.
+void lookAfter(Running &worker, GuardedCard &card, const std::string &run_dir) {
+  const auto verdict = worker.watch.look(worker.pulse->beats());
+  if (verdict == PulseWatch::Verdict::kHung) kill(worker.pid, SIGKILL);
+  if (verdict == PulseWatch::Verdict::kAlive) worker.let_run = false;
+  if (verdict == PulseWatch::Verdict::kAlive || worker.let_run) return;
+  std::fprintf(stderr, "qgpu-exec: the worker hangs, what it had stopped is let run\n");
+  worker.let_run = openGates(card, run_dir);
+}
+
 // Waits until it has stopped in order, or stops it otherwise.
-void stopWorker(pid_t worker, const sigset_t &signals) {
-  kill(worker, SIGTERM);
-  for (int i = 0; i < kStopSeconds * 10; i++) {
-    if (waitpid(worker, nullptr, WNOHANG) == worker) return;
+void stopWorker(Running &worker, GuardedCard &card, const std::string &run_dir,
+                const sigset_t &signals) {
+  kill(worker.pid, SIGTERM);
+  for (int i = 1; i <= kStopSeconds * 10; i++) {
+    if (waitpid(worker.pid, nullptr, WNOHANG) == worker.pid) return;
     nextSignal(signals, 100);
+    if (i % 10 == 0) lookAfter(worker, card, run_dir);
   }
-  kill(worker, SIGKILL);
-  waitpid(worker, nullptr, 0);
+  kill(worker.pid, SIGKILL);
+  waitpid(worker.pid, nullptr, 0);
 }
 
 int keepRunning(GuardedCard &card, WorkerOptions options, Inherited inherited,
                 const sigset_t &signals) {
   for (;; options.restarts++) {
-    const uint64_t begin = monotonicNs();
-    const pid_t worker = startWorker(options, inherited, signals);
-    if (worker < 0) return complain({errno, "cannot start the worker", {}});
+    const uint64_t begin_ns = monotonicNs();
+    auto worker = begin(options, inherited, signals);
+    if (!worker) return complain(worker.error());
     int status = 0;
-    for (;;) {
-      const int signal = nextSignal(signals, 0);
-      if (signal == SIGTERM || signal == SIGINT) {
-        stopWorker(worker, signals);
-        openGates(card, options.run_dir);
-        return kWorkerStopped;
-      }
-      if (waitpid(worker, &status, WNOHANG) == worker) break;
+    while (waitpid(worker->pid, &status, WNOHANG) != worker->pid) {
+      const int signal = nextSignal(signals, kLookMs);
+      if (!signal) lookAfter(*worker, card, options.run_dir);
+      if (signal != SIGTERM && signal != SIGINT) continue;
+      stopWorker(*worker, card, options.run_dir, signals);
+      openGates(card, options.run_dir);
+      return kWorkerStopped;
     }
     openGates(card, options.run_dir);
     if (WIFEXITED(status) &&
@@ -193,7 +227,7 @@ int keepRunning(GuardedCard &card, WorkerOptions options, Inherited inherited,
       return WEXITSTATUS(status);
     std::fprintf(stderr, "qgpu-exec: the worker died (status 0x%x), starting another\n",
                  static_cast<unsigned>(status));
-    if (monotonicNs() < begin + kYoungNs) {
+    if (monotonicNs() < begin_ns + kYoungNs) {
       const int signal = nextSignal(signals, kLaterMs);
       if (signal == SIGTERM || signal == SIGINT) return kWorkerStopped;
     }

@@ -34,7 +34,7 @@ int usage() {
 int main(int argc, char **argv) {
   qgpu::exec::WorkerOptions options;
   bool release = false;
-  int listen_fd = -1;
+  int listen_fd = -1, pulse_fd = -1;
   for (int i = 1; i < argc; i++) {
     const std::string arg = argv[i];
     const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
@@ -52,6 +52,8 @@ int main(int argc, char **argv) {
       options.state_dir = argv[++i];
     } else if (arg == "--worker") {  // from the guard
       listen_fd = std::atoi(argv[++i]);
+    } else if (arg == "--pulse") {  // likewise
+      pulse_fd = std::atoi(argv[++i]);
     } else if (arg == "--restarts") {
       options.restarts = static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10));
     } else {
@@ -60,6 +62,6 @@ int main(int argc, char **argv) {
   }
   if (release) return qgpu::exec::runRelease(options);
   if (options.card.empty()) return usage();
-  if (listen_fd >= 0) return qgpu::exec::runWorker(options, listen_fd);
+  if (listen_fd >= 0) return qgpu::exec::runWorker(options, listen_fd, pulse_fd);
   return qgpu::exec::runGuard(options);
 }

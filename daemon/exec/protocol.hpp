@@ -267,6 +267,7 @@ enum class EventKind : uint32_t {
   kWorkerRestarted,
   kTraceLost,  // value_ns: records missing
   kCardState,  // state and sentence as in HelloReply
+  kStalled,    // the worker did nothing for value_ns
 };
 
 struct Event {

@@ -67,10 +67,13 @@ Result<int> DeviceIo::open(const std::string &path) {
 void DeviceIo::close(int fd) { ::close(fd); }
 
 int DeviceIo::ioctl(int fd, unsigned long request, void *argument) {
-  for (;;) {
-    if (::ioctl(fd, request, argument) >= 0) return 0;
-    if (errno != EINTR && errno != EAGAIN) return errno;
-  }
+  int err = 0;
+  do {
+    if (pulse_) pulse_->beat();
+    err = ::ioctl(fd, request, argument) >= 0 ? 0 : errno;
+  } while (err == EINTR || err == EAGAIN);
+  if (pulse_) pulse_->beat();
+  return err;
 }
 
 Result<void *> DeviceIo::map(int fd, size_t bytes, bool writable) {

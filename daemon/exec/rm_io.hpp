@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../result.hpp"
+#include "pulse.hpp"
 
 namespace qgpu::exec {
 
@@ -50,9 +51,10 @@ class RmIo {
   uint64_t slowest_ns_ = 0;
 };
 
-// The real one.
+// The real one. Each call of the driver beats `pulse`, if there is one, before and after.
 class DeviceIo final : public RmIo {
  public:
+  explicit DeviceIo(Pulse *pulse = nullptr) : pulse_(pulse) {}
   Result<int> open(const std::string &path) override;
   void close(int fd) override;
   int ioctl(int fd, unsigned long request, void *argument) override;
@@ -64,6 +66,9 @@ class DeviceIo final : public RmIo {
   Result<int> duplicate(int pidfd, int fd) override;
   bool ended(int pidfd) override;
   uint64_t nowNs() override;
+
+ private:
+  Pulse *pulse_;
 };
 
 }  // namespace qgpu::exec

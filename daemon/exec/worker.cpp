@@ -60,23 +60,28 @@ Result<std::unique_ptr<Executor>> openExecutor(RmIo &io, const WorkerOptions &op
   return Executor::create(std::move(*own), out);
 }
 
+int refuse(const Error &error) {
+  std::fprintf(stderr, "qgpu-exec: %s\n", error.text().c_str());
+  return kWorkerRefused;
+}
+
 }  // namespace
 
-int runWorker(const WorkerOptions &options, int listen_fd) {
+int runWorker(const WorkerOptions &options, int listen_fd, int pulse_fd) {
   const sigset_t during = catchSignals();
   // Wake up when asked to.
   prctl(PR_SET_TIMERSLACK, 1);
-  DeviceIo io;
+  const auto pulse = Pulse::attach(pulse_fd);
+  if (!pulse) return refuse(pulse.error());
+  DeviceIo io(pulse->get());
   auto executor = openExecutor(io, options);
-  if (!executor) {
-    std::fprintf(stderr, "qgpu-exec: %s\n", executor.error().text().c_str());
-    return kWorkerRefused;
-  }
+  if (!executor) return refuse(executor.error());
   {
     Server server(listen_fd, **executor);
     CalibrationServer calibration(calibrateSocketPath(options.run_dir, (*executor)->hello().uuid),
                                   **executor);
     while (!g_stop) {
+      (*pulse)->beat();
       const uint64_t wait_ns = (*executor)->turn();
       server.sendEvents();
       calibration.sendResult();

@@ -20,7 +20,7 @@ struct WorkerOptions {
 // Exit statuses that the guard knows. After kWorkerRefused starting it again is no use.
 constexpr int kWorkerStopped = 0, kWorkerRefused = 3;
 
-// Until SIGTERM or SIGINT; then the card is as it was found.
-int runWorker(const WorkerOptions &options, int listen_fd);
+// Until SIGTERM or SIGINT; then the card is as it was found. The descriptors are its guard's.
+int runWorker(const WorkerOptions &options, int listen_fd, int pulse_fd);
 
 }  // namespace qgpu::exec

@@ -11,6 +11,7 @@ qgpu_add_test(exec_test
           tests/unit/exec_log_test.cpp
           tests/unit/exec_looks_test.cpp
           tests/unit/exec_protocol_test.cpp
+          tests/unit/exec_pulse_test.cpp
           tests/unit/exec_rm_test.cpp
           tests/unit/exec_windows_test.cpp
   LIBRARIES qgpu_exec

@@ -286,6 +286,27 @@ sleep 1
 measure 5
 check "to its ceiling" is_within "${ran[a]}" 30 1
 
+# ---- the worker stands still while a is held ----
+first_worker=$(worker)
+stands_while_held() {
+	kill -STOP "$first_worker"
+	is_gated a || { kill -CONT "$first_worker"; return 1; }
+}
+check "its worker stands still" wait_until 10 stands_while_held
+check "a runs again" wait_until 7 is_open a
+check "and gets work done" runs a
+kill -CONT "$first_worker"
+check "when it goes on a is held again" wait_until 5 is_gated a
+check "which is told" wait_until 5 said stalled
+check "and it is enforced" wait_until 10 is_ok
+sleep 1
+measure 5
+check "to its ceiling" is_within "${ran[a]}" 30 1
+kill -STOP "$first_worker"
+check "one that stands still for longer is replaced" wait_until 45 restarted
+check "the card is enforced again" wait_until 10 is_ok
+check "a is held again" wait_until 10 is_gated a
+
 # ---- worker and guard die while a is held ----
 check "a is held" wait_until 5 is_gated a
 kill -9 "$guard" "$(worker)"
