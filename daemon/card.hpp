@@ -183,15 +183,18 @@ struct LogRecord {
   uint64_t to_ns = 0;
   uint32_t seen = QGPU_SEEN_IDLE;          // enum qgpu_seen
   std::optional<uint32_t> tenant_id;       // with QGPU_SEEN_TENANT
-  std::optional<uint32_t> end;             // enum qgpu_end, likewise
+  std::optional<uint32_t> end;             // enum qgpu_end, likewise, when it is over
   uint32_t window = QGPU_WINDOW_ROTATION;  // enum qgpu_window, on when it ended
   std::optional<uint32_t> due_id;          // whose window that is
+  bool ongoing = false;   // not over: to_ns is when it was seen last; the same serial comes again
+  uint64_t since_ns = 0;  // when the log that it is of began: another one is another log
 };
 
 // A part of a card's log, in order.
 struct LogPart {
   std::vector<LogRecord> records;
-  uint64_t next_serial = 0;  // of the next record there will be; more are there if it is further on
+  uint64_t next_serial = 0;  // of the next that will be over; the one that is on has it
+  uint64_t since_ns = 0;     // when this log began
 };
 
 // Kinds of events that only an executor tells, beyond enum qgpu_event.

@@ -350,16 +350,18 @@ void RmExecutor::refreshStats(uint64_t wait_ns) {
 
 namespace {
 
-LogRecord recordOf(uint64_t serial, const exec::LogEntry &entry) {
+LogRecord recordOf(uint64_t since_ns, uint64_t serial, const exec::LogEntry &entry) {
   LogRecord record;
+  record.since_ns = since_ns;
   record.serial = serial;
+  record.ongoing = entry.ongoing;
   record.from_ns = entry.from_ns;
   record.to_ns = entry.to_ns;
   record.seen = entry.seen;
   record.window = entry.window;
   if (entry.due_id != exec::kNoTenant) record.due_id = entry.due_id;
   if (entry.seen != QGPU_SEEN_TENANT) return record;
-  record.end = entry.end;
+  if (!record.ongoing) record.end = entry.end;
   if (entry.tenant_id != exec::kNoTenant) record.tenant_id = entry.tenant_id;
   return record;
 }
@@ -378,8 +380,9 @@ void RmExecutor::onLog(std::span<const std::byte> packet) {
   }
   LogPart part;
   part.next_serial = head.next_serial;
+  part.since_ns = head.since_ns;
   for (size_t i = 0; i < log->entries.size(); ++i)
-    part.records.push_back(recordOf(head.first_serial + i, log->entries[i]));
+    part.records.push_back(recordOf(head.since_ns, head.first_serial + i, log->entries[i]));
   log_ = std::move(part);
 }
 

@@ -151,9 +151,9 @@ Json toJson(const LogRecord &record) {
   const auto numberOf = [](const std::optional<uint32_t> &value) {
     return value ? Json(*value) : Json(nullptr);
   };
-  return {record.serial,        record.from_ns,         record.to_ns,
-          record.seen,          record.window,          numberOf(record.tenant_id),
-          numberOf(record.end), numberOf(record.due_id)};
+  return {record.serial,        record.from_ns,          record.to_ns,
+          record.seen,          record.window,           numberOf(record.tenant_id),
+          numberOf(record.end), numberOf(record.due_id), record.ongoing};
 }
 
 LogRecord logRecordFrom(const Json &json) {
@@ -170,6 +170,7 @@ LogRecord logRecordFrom(const Json &json) {
   record.tenant_id = numberAt(5);
   record.end = numberAt(6);
   record.due_id = numberAt(7);
+  record.ongoing = json.at(8);
   return record;
 }
 

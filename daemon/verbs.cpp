@@ -263,7 +263,8 @@ ControlServer::Answer log(Daemon &daemon, Fields &fields) {
   if (!part) return failed(part.error());
   Json records = Json::array();
   for (const LogRecord &record : part->records) records.push_back(toJson(record));
-  return done({{"next", part->next_serial}, {"records", std::move(records)}});
+  return done(
+      {{"next", part->next_serial}, {"since_ns", part->since_ns}, {"records", std::move(records)}});
 }
 
 struct Verb {

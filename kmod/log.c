@@ -2,8 +2,8 @@
 /*
  * log.c - the scheduler's log: a ring per card of who was on the engine, and tracepoints of the
  * same; how often each tenant was is counted, also without a ring. Filled under card->lock by the
- * turn (core/visit.c); read by LOG_GET, newest at the end. What is overwritten is lost, which the
- * serials show.
+ * turn (core/visit.c); read by LOG_GET, newest at the end, which is the time that is not over. What
+ * is overwritten is lost, which the serials show.
  */
 #include <linux/capability.h>
 #include <linux/mm.h>
@@ -26,9 +26,11 @@ struct qgpu_log_record {
 	u64 from_ns, to_ns;
 	u32 tenant_id, due_id; /* QGPU_TENANT_NOBODY = none */
 	u8 seen, end, window;
+	bool ongoing; /* of none in the ring */
 };
 
 struct qgpu_log {
+	u64 since_ns; /* set once at creation */
 	u32 size;
 	u64 next; /* serial of the next record */
 	struct qgpu_log_record records[];
@@ -39,14 +41,9 @@ static u32 id_of(const struct core_tenant *tenant)
 	return tenant ? container_of(tenant, struct qgpu_tenant, core)->id : QGPU_TENANT_NOBODY;
 }
 
-static void remember(struct qgpu_log *log, const struct core_visit *visit, u32 tenant_id,
-		     u32 due_id)
+static struct qgpu_log_record record_of(const struct core_visit *visit, u32 tenant_id, u32 due_id)
 {
-	u32 at;
-
-	/* No division: it is not there for u64 on every machine. */
-	div_u64_rem(log->next, log->size, &at);
-	log->records[at] = (struct qgpu_log_record){
+	return (struct qgpu_log_record){
 		.from_ns = visit->from_ns,
 		.to_ns = visit->to_ns,
 		.tenant_id = tenant_id,
@@ -55,6 +52,16 @@ static void remember(struct qgpu_log *log, const struct core_visit *visit, u32 t
 		.end = visit->end,
 		.window = visit->kind,
 	};
+}
+
+static void remember(struct qgpu_log *log, const struct core_visit *visit, u32 tenant_id,
+		     u32 due_id)
+{
+	u32 at;
+
+	/* No division: it is not there for u64 on every machine. */
+	div_u64_rem(log->next, log->size, &at);
+	log->records[at] = record_of(visit, tenant_id, due_id);
 	log->next++;
 }
 
@@ -83,6 +90,7 @@ int qgpu_log_init(struct qgpu_card *card)
 		if (!card->log)
 			return -ENOMEM;
 		card->log->size = size;
+		card->log->since_ns = ktime_get_ns();
 	}
 	turn_listen(card->turn, on_visit, card);
 	return 0;
@@ -100,8 +108,8 @@ void qgpu_log_fini(struct qgpu_card *card)
 	kvfree(log);
 }
 
-/* Where a dump is: within this card from @serial to before @until, which is where the log was when
- * the dump came to it: it ends, however fast the log grows. */
+/* Where a dump is: within this card from @serial to @until, which is the one that was on when the
+ * dump came to it, over by now or not: it ends, however fast the log grows. */
 struct log_place {
 	u32 card;
 	bool inside;
@@ -114,17 +122,22 @@ static struct log_place *place_of(struct netlink_callback *cb)
 	return (struct log_place *)cb->ctx;
 }
 
-static int put_record(struct sk_buff *skb, u64 serial, const struct qgpu_log_record *record)
+static int put_record(struct sk_buff *skb, u64 since_ns, u64 serial,
+		      const struct qgpu_log_record *record)
 {
 	struct nlattr *nest = nla_nest_start(skb, QGPU_A_LOG);
 
-	if (!nest || nla_put_u64_64bit(skb, QGPU_A_LOG_SERIAL, serial, QGPU_A_LOG_PAD) ||
+	if (!nest || nla_put_u64_64bit(skb, QGPU_A_LOG_SINCE_NS, since_ns, QGPU_A_LOG_PAD) ||
+	    nla_put_u64_64bit(skb, QGPU_A_LOG_SERIAL, serial, QGPU_A_LOG_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_LOG_FROM_NS, record->from_ns, QGPU_A_LOG_PAD) ||
 	    nla_put_u64_64bit(skb, QGPU_A_LOG_TO_NS, record->to_ns, QGPU_A_LOG_PAD) ||
 	    nla_put_u32(skb, QGPU_A_LOG_SEEN, record->seen) ||
 	    nla_put_u32(skb, QGPU_A_LOG_WINDOW, record->window))
 		return -EMSGSIZE;
-	if (record->seen == CORE_SEEN_TSG && nla_put_u32(skb, QGPU_A_LOG_END, record->end))
+	if (record->ongoing && nla_put_flag(skb, QGPU_A_LOG_ONGOING))
+		return -EMSGSIZE;
+	if (record->seen == CORE_SEEN_TSG && !record->ongoing &&
+	    nla_put_u32(skb, QGPU_A_LOG_END, record->end))
 		return -EMSGSIZE;
 	if (record->tenant_id && nla_put_u32(skb, QGPU_A_LOG_TENANT_ID, record->tenant_id))
 		return -EMSGSIZE;
@@ -134,18 +147,39 @@ static int put_record(struct sk_buff *skb, u64 serial, const struct qgpu_log_rec
 	return 0;
 }
 
+static struct qgpu_log_record ongoing_locked(const struct qgpu_card *card)
+{
+	struct core_visit visit;
+	struct qgpu_log_record record;
+
+	turn_visit(card->turn, &visit);
+	record = record_of(&visit, id_of(visit.tenant), id_of(visit.due));
+	record.ongoing = true;
+	return record;
+}
+
+static struct qgpu_log_record record_at_locked(const struct qgpu_card *card, u64 serial)
+{
+	u32 at;
+
+	if (serial == card->log->next)
+		return ongoing_locked(card);
+	div_u64_rem(serial, card->log->size, &at);
+	return card->log->records[at];
+}
+
 static int put_message_locked(struct sk_buff *skb, struct netlink_callback *cb,
 			      const struct qgpu_card *card, u64 serial)
 {
 	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &qgpu_family,
 				NLM_F_MULTI, QGPU_CMD_LOG_GET);
-	u32 at;
+	struct qgpu_log_record record;
 
 	if (!hdr)
 		return -EMSGSIZE;
-	div_u64_rem(serial, card->log->size, &at);
+	record = record_at_locked(card, serial);
 	if (nla_put_u32(skb, QGPU_A_CARD_INDEX, card->index) ||
-	    put_record(skb, serial, &card->log->records[at])) {
+	    put_record(skb, card->log->since_ns, serial, &record)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}
@@ -169,7 +203,7 @@ static int put_card_locked(struct sk_buff *skb, struct netlink_callback *cb, str
 		at->until = log->next;
 	}
 	oldest = log->next - min_t(u64, log->next, log->size);
-	for (at->serial = max(at->serial, oldest); at->serial < at->until; at->serial++) {
+	for (at->serial = max(at->serial, oldest); at->serial <= at->until; at->serial++) {
 		err = put_message_locked(skb, cb, card, at->serial);
 		if (err)
 			return err;

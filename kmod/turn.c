@@ -483,6 +483,11 @@ void turn_listen(struct turn *turn,
 	turn->core.seen_from_ns = turn->core.looked_ns;
 }
 
+void turn_visit(const struct turn *turn, struct core_visit *out)
+{
+	core_visit_now(&turn->core, out);
+}
+
 u64 turn_looked_ns(const struct turn *turn)
 {
 	return turn->core.looked_ns;

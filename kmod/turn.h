@@ -153,6 +153,10 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns);
 void turn_listen(struct turn *turn,
 		 void (*on_visit)(void *listener, const struct core_visit *visit), void *listener);
 
+/* The time on the engine that is on, up to the last look; it has no end yet. To be asked only where
+ * somebody listens. */
+void turn_visit(const struct turn *turn, struct core_visit *out);
+
 /* When the last look was: all counters are as of then. */
 u64 turn_looked_ns(const struct turn *turn);
 void turn_counters(const struct turn *turn, struct turn_counters *out);

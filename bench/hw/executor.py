@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x65786571, 4
+MAGIC, VERSION = 0x65786571, 5
 HELLO, HELLO_REPLY, PLAN, PLAN_REPLY, ADD, GONE, PROCESS_REPLY, STATS, STATS_REPLY, EVENT = range(1, 11)
 POLICIES = {"best-effort": 0, "equal-share": 1, "fixed-share": 2, "burst-share": 3}
 CLASSES = {"normal": 0, "online": 1, "offline": 2}

@@ -109,7 +109,9 @@ class Executor {
   uint64_t runNs(ManagedTenant &tenant) const;
   StatsReply cardStats() const;
   void listen();
+  LogEntry entryOf(const core_visit &visit) const;
   void noteVisit(const core_visit &visit);
+  LogEntry ongoing() const;
   void reportStatus();
 
   void turnProcesses(uint64_t now_ns);
@@ -183,7 +185,7 @@ class Executor {
   uint64_t since_ns_ = 0;
   core_totals totals_before_{};  // counting began
   uint64_t removed_ns_ = 0;      // what tenants ran that the plan no longer has
-  VisitLog log_;
+  VisitLog log_{options_.now_ns()};
   uint64_t logged_ns_ = 0;     // where its last time ends; 0: it is empty
   uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
   uint64_t card_ahead_ns_ = 0, card_asked_ns_ = 0;  // of the own clock, modulo 2^64; when it was

@@ -191,7 +191,7 @@ void Executor::listen() {
 
 // The core's times are the card's. Where one time ends the next begins, whatever is known by then
 // of how far the two clocks are apart.
-void Executor::noteVisit(const core_visit &visit) {
+LogEntry Executor::entryOf(const core_visit &visit) const {
   const auto idOf = [&](const core_tenant *tenant) {
     for (const auto &[id, managed] : roster_->tenants())
       if (&managed->core == tenant) return id;
@@ -201,17 +201,30 @@ void Executor::noteVisit(const core_visit &visit) {
   entry.to_ns = visit.to_ns - card_ahead_ns_;
   const uint64_t from_ns = logged_ns_ ? logged_ns_ : visit.from_ns - card_ahead_ns_;
   entry.from_ns = std::min(from_ns, entry.to_ns);
-  logged_ns_ = entry.to_ns;
   entry.tenant_id = idOf(visit.tenant);
   entry.due_id = idOf(visit.due);
   entry.seen = static_cast<uint8_t>(visit.seen);
   entry.end = static_cast<uint8_t>(visit.end);
   entry.window = static_cast<uint8_t>(visit.kind);
+  return entry;
+}
+
+void Executor::noteVisit(const core_visit &visit) {
+  const LogEntry entry = entryOf(visit);
+  logged_ns_ = entry.to_ns;
   log_.add(entry);
 }
 
+LogEntry Executor::ongoing() const {
+  core_visit visit;
+  core_visit_now(&core_, &visit);
+  LogEntry entry = entryOf(visit);
+  entry.ongoing = 1;
+  return entry;
+}
+
 Log Executor::log(uint64_t from_serial) const {
-  if (trace_) return log_.read(from_serial);
+  if (trace_) return log_.read(from_serial, ongoing());
   const Error error{
       EOPNOTSUPP, "without the driver's trace nobody knows who runs: there is no log", {}};
   Log out{};

@@ -44,7 +44,7 @@ namespace qgpu::exec {
 
 constexpr uint32_t kMagic = 0x65786571;  // "qexe"
 // Of the layouts in this file; both sides refuse any other.
-constexpr uint16_t kVersion = 4;
+constexpr uint16_t kVersion = 5;
 constexpr uint32_t kMaxTenants = 256;
 constexpr uint32_t kMaxObjects = 1024;
 constexpr uint32_t kMaxLogEntries = 4096;  // of one reply
@@ -235,7 +235,8 @@ struct LogRequest {
   uint64_t from_serial;
 };
 
-// A time on the engine, by the trace. Its serial is one more than that of the one before.
+// A time on the engine, by the trace. Its serial is one more than that of the one before. One that
+// is not over has no end, and no other follows it.
 struct LogEntry {
   uint64_t from_ns, to_ns;
   uint32_t tenant_id;  // with QGPU_SEEN_TENANT; kNoTenant: it is gone
@@ -243,15 +244,18 @@ struct LogEntry {
   uint8_t seen;        // enum qgpu_seen
   uint8_t end;         // enum qgpu_end, with QGPU_SEEN_TENANT
   uint8_t window;      // enum qgpu_window
-  uint8_t reserved[5];
+  uint8_t ongoing;     // 1: it is not over: to_ns is up to when it was seen
+  uint8_t reserved[4];
 };
 
-// `entry_count` LogEntries follow, kMaxLogEntries at most: whoever wants the rest asks again.
+// `entry_count` LogEntries follow, kMaxLogEntries at most: whoever wants the rest asks again. The
+// last of all is the one that is on: its serial is `next_serial`.
 struct LogReply {
   Header header;
   Status status;          // EOPNOTSUPP: without the trace there is none
   uint64_t first_serial;  // of the first entry
-  uint64_t next_serial;   // of the next there will be
+  uint64_t next_serial;   // of the next that will be over
+  uint64_t since_ns;      // when this log began: another one is another log
   uint32_t entry_count;
   uint32_t reserved;  // 0
 };
@@ -338,7 +342,7 @@ static_assert(sizeof(HelloReply) == 432 && sizeof(PlanTenant) == 40 && sizeof(Pl
 static_assert(sizeof(PlanReply) == 208 && sizeof(ProcessRequest) == 24);
 static_assert(sizeof(ProcessReply) == 200 && sizeof(TenantStats) == 280);
 static_assert(sizeof(ObjectStats) == 48 && sizeof(StatsReply) == 352 && sizeof(Event) == 232);
-static_assert(sizeof(LogRequest) == 24 && sizeof(LogEntry) == 32 && sizeof(LogReply) == 224);
+static_assert(sizeof(LogRequest) == 24 && sizeof(LogEntry) == 32 && sizeof(LogReply) == 232);
 static_assert(sizeof(LogReply) + kMaxLogEntries * sizeof(LogEntry) <= kMaxPacket);
 static_assert(sizeof(StatsReply) + kMaxTenants * sizeof(TenantStats) +
                   kMaxObjects * sizeof(ObjectStats) <=

@@ -440,6 +440,11 @@ Result<LogOfCard> readLog(const Incoming &incoming) {
           return read(value, record.window, sound);
         case QGPU_A_LOG_DUE_ID:
           return read(value, record.due_id, sound);
+        case QGPU_A_LOG_ONGOING:
+          record.ongoing = true;
+          return;
+        case QGPU_A_LOG_SINCE_NS:
+          return read(value, record.since_ns, sound);
       }
     });
     return formed && sound;

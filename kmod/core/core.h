@@ -162,6 +162,16 @@ s64 core_lag_ns(const struct core *core, const struct core_tenant *tenant);
 void core_look(struct core *core, u64 now_ns, enum core_seen seen, struct core_tsg *tsg);
 
 /*
+ * visit.c
+ */
+
+/**
+ * core_visit_now() - the time on the engine that is on, up to the last look; it has no end yet.
+ *                    Only while somebody listens
+ */
+void core_visit_now(const struct core *core, struct core_visit *visit);
+
+/*
  * fit.c
  */
 

@@ -284,7 +284,7 @@ enum core_visit_end {
  * struct core_visit - a time in which the looks found the same on the engine
  * @seen, @tenant: what and, with CORE_SEEN_TSG, whose; NULL: it was removed meanwhile
  * @from_ns, @to_ns: halfway between the looks that differ
- * @end: with CORE_SEEN_TSG
+ * @end: with CORE_SEEN_TSG, of one that is over
  * @kind, @due: the window that was on at its end, and its owner; NULL: whoever is next
  */
 struct core_visit {

@@ -68,7 +68,9 @@ class FakeExecutor {
   std::vector<exec::ObjectStats> objects;         // likewise
   uint64_t nobody_ns = 0, removed_ns = 0;         // likewise
   std::vector<exec::LogEntry> log;                // from serial 0 on
-  uint32_t refuse_log = 0;                        // an errno
+  exec::LogEntry log_ongoing{};                   // behind them
+  uint64_t log_since_ns = 9;
+  uint32_t refuse_log = 0;  // an errno
   uint64_t generation = 0;
   uint32_t card_state = QGPU_CARD_OK;
   exec::Status shortfall = exec::makeStatus(nullptr);  // why card_state is not OK
@@ -202,7 +204,10 @@ class FakeExecutor {
         const uint64_t from = exec::decodeLogRequest(packet).value().from_serial;
         out.head.first_serial = std::min<uint64_t>(from, log.size());
         out.head.next_serial = log.size();
+        out.head.since_ns = log_since_ns;
         out.entries.assign(log.begin() + static_cast<ptrdiff_t>(out.head.first_serial), log.end());
+        out.entries.push_back(log_ongoing);
+        out.entries.back().ongoing = 1;
         return send(exec::encode(std::move(out)));
       }
       default:

@@ -229,7 +229,8 @@ Result<LogPart> FakeCard::log(uint32_t card_index, uint64_t from_serial) {
   LogPart part;
   for (const netlink::LogOfCard &entry : kernel_.log) {
     if (entry.card_index != card_index) continue;
-    part.next_serial = entry.record.serial + 1;
+    part.next_serial = entry.record.serial + !entry.record.ongoing;
+    part.since_ns = entry.record.since_ns;
     if (entry.record.serial >= from_serial && part.records.size() < log_part)
       part.records.push_back(entry.record);
   }
@@ -325,6 +326,8 @@ void putLog(nl_msg *message, const netlink::LogOfCard &entry) {
   if (record.end) nla_put_u32(message, QGPU_A_LOG_END, *record.end);
   if (record.tenant_id) nla_put_u32(message, QGPU_A_LOG_TENANT_ID, *record.tenant_id);
   if (record.due_id) nla_put_u32(message, QGPU_A_LOG_DUE_ID, *record.due_id);
+  if (record.ongoing) nla_put_flag(message, QGPU_A_LOG_ONGOING);
+  nla_put_u64(message, QGPU_A_LOG_SINCE_NS, record.since_ns);
   nla_nest_end(message, nest);
 }
 

@@ -14,30 +14,42 @@ std::vector<LogEntry> wholeLog(const Executor &executor, uint64_t from = 0) {
   std::vector<LogEntry> out;
   for (Log part = executor.log(from); part.head.status.error == 0;
        part = executor.log(part.head.first_serial + part.entries.size())) {
-    if (part.entries.empty()) break;
-    out.insert(out.end(), part.entries.begin(), part.entries.end());
+    const bool is_last = part.entries.back().ongoing;
+    out.insert(out.end(), part.entries.begin(), part.entries.end() - is_last);
+    if (is_last) break;
   }
   return out;
 }
 
 TEST(VisitLog, KeepsTheLastAndSaysWhereItIs) {
-  VisitLog log;
-  EXPECT_TRUE(log.read(0).entries.empty());
-  EXPECT_EQ(log.read(7).head.next_serial, 0u);
+  VisitLog log(5);
+  LogEntry on{};
+  on.ongoing = 1;
+  ASSERT_EQ(log.read(0, on).entries.size(), 1u);
+  EXPECT_TRUE(log.read(0, on).entries[0].ongoing);
+  EXPECT_EQ(log.read(7, on).head.next_serial, 0u);
+  EXPECT_EQ(log.read(7, on).head.since_ns, 5u);
   for (uint64_t i = 0; i < VisitLog::kSize + 10; i++) {
     LogEntry entry{};
     entry.from_ns = i;
     log.add(entry);
   }
-  const Log oldest = log.read(0);
+  const Log oldest = log.read(0, on);
   EXPECT_EQ(oldest.head.first_serial, 10u);
-  EXPECT_EQ(oldest.entries.size(), kMaxLogEntries);
+  EXPECT_EQ(oldest.entries.size(), kMaxLogEntries - 1);
+  EXPECT_FALSE(oldest.entries.back().ongoing);
   EXPECT_EQ(oldest.entries[0].from_ns, 10u);
   EXPECT_EQ(oldest.head.next_serial, VisitLog::kSize + 10);
-  const Log last = log.read(VisitLog::kSize + 9);
-  ASSERT_EQ(last.entries.size(), 1u);
+  const Log last = log.read(VisitLog::kSize + 9, on);
+  ASSERT_EQ(last.entries.size(), 2u);
   EXPECT_EQ(last.entries[0].from_ns, VisitLog::kSize + 9);
-  EXPECT_TRUE(log.read(UINT64_MAX).entries.empty());
+  EXPECT_TRUE(last.entries[1].ongoing);
+  const Log full = log.read(VisitLog::kSize + 10 - (kMaxLogEntries - 1), on);
+  EXPECT_EQ(full.entries.size(), kMaxLogEntries);
+  EXPECT_TRUE(full.entries.back().ongoing);
+  const Log beyond = log.read(UINT64_MAX, on);
+  EXPECT_EQ(beyond.head.first_serial, beyond.head.next_serial);
+  EXPECT_EQ(beyond.entries.size(), 1u);
 }
 
 // Without gaps from the first time on, and each tenant's times add up to what it was charged.
@@ -70,6 +82,35 @@ TEST(ExecutorLog, HasAllThatWasCharged) {
   }
   EXPECT_LE(entries.back().to_ns, bed.io.nowNs());
   EXPECT_GE(entries.back().to_ns + 100 * kMilli, bed.io.nowNs());
+}
+
+// Who is alone on the card is in the log, up to now, though its visit never ends.
+TEST(ExecutorLog, HasWhoIsOnTheEngineNow) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  bed.add(1, queued());
+  bed.run(3 * kSecond);
+  const Log log = bed.executor->log(bed.executor->log(0).head.next_serial);
+  ASSERT_EQ(log.entries.size(), 1u);
+  const LogEntry &on = log.entries[0];
+  EXPECT_TRUE(on.ongoing);
+  EXPECT_EQ(log.head.first_serial, log.head.next_serial);
+  EXPECT_EQ(on.seen, QGPU_SEEN_TENANT);
+  EXPECT_EQ(on.tenant_id, 1u);
+  EXPECT_LE(on.to_ns, bed.io.nowNs());
+  EXPECT_GE(on.to_ns + 100 * kMilli, bed.io.nowNs());
+  // With those that are over it is all that it ran, and it begins where they end.
+  uint64_t logged_ns = on.to_ns - on.from_ns;
+  const auto over = wholeLog(*bed.executor);
+  if (!over.empty()) {
+    EXPECT_EQ(over.back().to_ns, on.from_ns);
+  }
+  for (const LogEntry &entry : over)
+    if (entry.tenant_id == 1) logged_ns += entry.to_ns - entry.from_ns;
+  EXPECT_NEAR(static_cast<double>(logged_ns),
+              static_cast<double>(bed.executor->stats().tenants.at(0).run_ns), 20e6);
 }
 
 TEST(ExecutorLog, SaysWhoseWindowItWasAndWhatEndedIt) {

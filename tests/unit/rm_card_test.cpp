@@ -400,20 +400,28 @@ TEST_F(RmCardTest, TheLogIsTheExecutors) {
   {
     auto guard = executor().lock();
     executor().log.push_back(
-        {1, 2, exec::kNoTenant, exec::kNoTenant, QGPU_SEEN_SWITCH, 0, QGPU_WINDOW_ROTATION, {}});
+        {1, 2, exec::kNoTenant, exec::kNoTenant, QGPU_SEEN_SWITCH, 0, QGPU_WINDOW_ROTATION, 0, {}});
     executor().log.push_back(
-        {2, 5, 77, 78, QGPU_SEEN_TENANT, QGPU_END_WINDOW, QGPU_WINDOW_EXCLUSIVE, {}});
+        {2, 5, 77, 78, QGPU_SEEN_TENANT, QGPU_END_WINDOW, QGPU_WINDOW_EXCLUSIVE, 0, {}});
+    executor().log_ongoing.from_ns = 5;
   }
   const auto all = card().log(3, 0);
   ASSERT_TRUE(all) << all.error().text();
   EXPECT_EQ(all->next_serial, 2u);
-  ASSERT_EQ(all->records.size(), 2u);
+  EXPECT_EQ(all->since_ns, 9u);
+  ASSERT_EQ(all->records.size(), 3u);
+  const LogRecord &on = all->records[2];
+  EXPECT_TRUE(on.ongoing);
+  EXPECT_EQ(on.serial, 2u);
+  EXPECT_EQ(on.from_ns, 5u);
+  EXPECT_FALSE(on.end);
+  EXPECT_TRUE(logRecordFrom(toJson(on)).ongoing);
   EXPECT_FALSE(all->records[0].tenant_id);
   EXPECT_FALSE(all->records[0].end);
   EXPECT_FALSE(all->records[0].due_id);
   const auto last = card().log(3, 1);
   ASSERT_TRUE(last);
-  ASSERT_EQ(last->records.size(), 1u);
+  ASSERT_EQ(last->records.size(), 2u);
   const LogRecord &record = last->records[0];
   EXPECT_EQ(record.serial, 1u);
   EXPECT_EQ(record.from_ns, 2u);

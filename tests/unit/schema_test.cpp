@@ -77,6 +77,9 @@ TEST(Schema, DocumentsForPrograms) {
   print("log", ctl::logJson(entry, names));
   entry.record = {1, 2, 3, QGPU_SEEN_TENANT, 1, QGPU_END_SLICE, QGPU_WINDOW_ONLINE, 1};
   print("log", ctl::logJson(entry, names));
+  entry.record.end.reset();
+  entry.record.ongoing = true;
+  print("log", ctl::logJson(entry, names));
   print("doctor", ctl::findingsJson(ctl::findingsOf(ctl::gatherFacts("/nowhere"))));
   netlink::Client client(std::make_unique<fakes::FakeWire>(kernel));
   print("status", *ctl::statusFromKernel(client));

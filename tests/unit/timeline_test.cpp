@@ -33,6 +33,13 @@ LogOfCard entryOf(uint64_t serial, uint32_t tenant = 2, uint32_t end = QGPU_END_
   return entry;
 }
 
+LogOfCard ongoingOf(uint64_t serial, uint32_t tenant = 2) {
+  LogOfCard entry = entryOf(serial, tenant);
+  entry.record.end.reset();
+  entry.record.ongoing = true;
+  return entry;
+}
+
 TEST(Timeline, EveryFieldComesFromTheKernel) {
   fakes::FakeKernel kernel;
   kernel.addCard("GPU-0");
@@ -51,6 +58,7 @@ TEST(Timeline, EveryFieldComesFromTheKernel) {
                                               {"to_ns", 20},
                                               {"seen", "switch"},
                                               {"window", "online"},
+                                              {"ongoing", false},
                                               {"due", "batch"}}));
   EXPECT_EQ(logJson(log->at(1), names), (Json{{"card", 0},
                                               {"serial", 8},
@@ -58,6 +66,7 @@ TEST(Timeline, EveryFieldComesFromTheKernel) {
                                               {"to_ns", 8'500'000},
                                               {"seen", "tenant"},
                                               {"window", "rotation"},
+                                              {"ongoing", false},
                                               {"tenant", "web"},
                                               {"tenant_id", 2},
                                               {"end", "window"}}));
@@ -82,12 +91,63 @@ TEST(Timeline, ReadingsOfARingBecomeOneLog) {
   EXPECT_EQ(collector.lost(), 2u);
 }
 
+TEST(Timeline, WhatIsOnComesFromTheKernelToo) {
+  fakes::FakeKernel kernel;
+  kernel.addCard("GPU-0");
+  kernel.log = {entryOf(8), ongoingOf(9)};
+  for (LogOfCard &entry : kernel.log) entry.record.since_ns = 77;
+  netlink::Client client(std::make_unique<fakes::FakeWire>(kernel));
+  auto log = client.log();
+  ASSERT_TRUE(log) << log.error().text();
+  ASSERT_EQ(log->size(), 2u);
+  EXPECT_FALSE(log->at(0).record.ongoing);
+  EXPECT_TRUE(log->at(1).record.ongoing);
+  EXPECT_EQ(log->at(1).record.since_ns, 77u);
+  const TenantNames names(kStatus);
+  EXPECT_EQ(logText(log->at(1), names), "       0.009000  card 0    500.0 us  web: still on");
+  const Json json = logJson(log->at(1), names);
+  EXPECT_EQ(json["ongoing"], true);
+  EXPECT_FALSE(json.contains("end"));
+}
+
+// Once it is over, however often it was read before.
+TEST(Timeline, WhatIsOnIsToldOnceItIsOver) {
+  LogCollector collector;
+  EXPECT_EQ(collector.add({entryOf(5), ongoingOf(6)}).size(), 1u);
+  ASSERT_EQ(collector.ongoing().size(), 1u);
+  EXPECT_EQ(collector.ongoing()[0].record.serial, 6u);
+  EXPECT_TRUE(collector.add({entryOf(5), ongoingOf(6)}).empty());
+  const auto fresh = collector.add({entryOf(5), entryOf(6), ongoingOf(7)});
+  ASSERT_EQ(fresh.size(), 1u);
+  EXPECT_EQ(fresh[0].record.serial, 6u);
+  EXPECT_EQ(collector.ongoing()[0].record.serial, 7u);
+  EXPECT_EQ(collector.lost(), 0u);
+}
+
+TEST(Timeline, ALogThatBeganAnewIsAnother) {
+  LogCollector collector;
+  const auto of = [](uint64_t since_ns, LogOfCard entry) {
+    entry.record.since_ns = since_ns;
+    return entry;
+  };
+  collector.add({of(1, entryOf(500)), of(1, entryOf(501))});
+  EXPECT_TRUE(collector.renewed().empty());
+  EXPECT_EQ(collector.add({of(2, entryOf(0)), of(2, entryOf(1)), of(2, ongoingOf(2))}).size(), 2u);
+  EXPECT_EQ(collector.renewed(), std::vector<uint32_t>{0});
+  // Also where it has grown beyond the former one's serials meanwhile.
+  EXPECT_EQ(collector.add({of(3, entryOf(900)), of(3, entryOf(901))}).size(), 2u);
+  EXPECT_EQ(collector.lost(), 0u);
+  EXPECT_TRUE(collector.add({of(3, entryOf(901))}).empty());
+  EXPECT_TRUE(collector.renewed().empty());
+}
+
 TEST(Timeline, ATraceHasATrackForTheEngineAndOneForEachTenant) {
   LogOfCard idle = entryOf(3);
   idle.record.seen = QGPU_SEEN_IDLE;
   idle.record.tenant_id.reset();
   const Json trace =
-      traceJson({entryOf(1, 2), entryOf(2, 3, QGPU_END_NO_WORK), idle}, TenantNames(kStatus), 4);
+      traceJson({entryOf(1, 2), entryOf(2, 3, QGPU_END_NO_WORK), idle, ongoingOf(4, 2)},
+                TenantNames(kStatus), 4);
   EXPECT_EQ(trace["otherData"]["lost_records"], 4);
   std::set<std::string> tracks;
   std::map<uint32_t, int> events;
@@ -101,7 +161,7 @@ TEST(Timeline, ATraceHasATrackForTheEngineAndOneForEachTenant) {
   }
   EXPECT_EQ(tracks, (std::set<std::string>{"engine", "web", "batch"}));
   EXPECT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[1], 2);
+  EXPECT_EQ(events[1], 3);
 }
 
 }  // namespace timeline_test

@@ -46,6 +46,29 @@ TEST(Visit, IsToldWhenItIsOverFromMiddleToMiddle) {
   EXPECT_EQ(visit.end, CORE_END_SLICE);
 }
 
+// Who is alone on the engine is on it, though no look ever ends its visit.
+TEST(Visit, TheOneThatIsOnIsKnown) {
+  Bench bench;
+  Listener listener(bench);
+  auto &a = bench.add(), &b = bench.add();
+  const uint64_t t = bench.now;
+  for (uint64_t at = 1000; at <= 9000; at += 2000) look(bench, t + at, &a);
+  EXPECT_EQ(listener.visits.size(), 1u);
+  bench.core.window.kind = CORE_WINDOW_EXCLUSIVE;
+  bench.core.window.owner = &b.core;
+  core_visit visit;
+  core_visit_now(&bench.core, &visit);
+  EXPECT_EQ(visit.seen, CORE_SEEN_TSG);
+  EXPECT_EQ(visit.tenant, &a.core);
+  EXPECT_EQ(visit.from_ns, t + 500);
+  EXPECT_EQ(visit.to_ns, t + 9000);
+  EXPECT_EQ(visit.kind, CORE_WINDOW_EXCLUSIVE);
+  EXPECT_EQ(visit.due, &b.core);
+  look(bench, t + 11'000, &b);
+  EXPECT_EQ(listener.visits.back().from_ns, visit.from_ns);
+  EXPECT_GE(listener.visits.back().to_ns, visit.to_ns);
+}
+
 TEST(Visit, SaysWhyItEnded) {
   Bench bench;
   Listener listener(bench);

@@ -32,6 +32,10 @@ bool isOf(const netlink::LogOfCard &entry, const LogOptions &options, const Tena
           names.of(entry.card_index, *entry.record.tenant_id) == options.tenant);
 }
 
+void append(std::vector<netlink::LogOfCard> &out, const std::vector<netlink::LogOfCard> &more) {
+  out.insert(out.end(), more.begin(), more.end());
+}
+
 int printLog(const std::string &socket, const LogOptions &options) {
   auto reader = LogReader::open(socket, options.card);
   if (!reader) return complain(reader.error());
@@ -39,6 +43,8 @@ int printLog(const std::string &socket, const LogOptions &options) {
   for (uint64_t lost = 0;;) {
     auto entries = reader->next();
     if (!entries) return complain(entries.error());
+    // Who follows is told when it is over.
+    if (!options.follow) append(*entries, reader->ongoing());
     for (const auto &entry : *entries) {
       if (!isOf(entry, options, reader->names())) continue;
       printed++;
@@ -77,11 +83,12 @@ int writeTrace(const std::string &socket, const TraceOptions &options) {
   for (bool is_last = options.seconds == 0;;) {
     auto entries = reader->next();
     if (!entries) return complain(entries.error());
-    all.insert(all.end(), entries->begin(), entries->end());
+    append(all, *entries);
     if (is_last) break;
     poll(nullptr, 0, kPollMs);
     is_last = std::chrono::steady_clock::now() >= until;
   }
+  append(all, reader->ongoing());
   file << lineOf(traceJson(all, reader->names(), reader->lost())) << "\n";
   file.close();
   if (!file) return complain({EIO, "cannot be written", options.out});

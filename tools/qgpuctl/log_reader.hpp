@@ -19,8 +19,10 @@ class LogReader {
   // out; the one that is named is an error.
   static Result<LogReader> open(const std::string &socket, const std::string &card);
 
-  // What is new since the last call.
+  // What is over and new since the last call.
   Result<std::vector<netlink::LogOfCard>> next();
+  // What was on at the last call.
+  const std::vector<netlink::LogOfCard> &ongoing() const { return collector_.ongoing(); }
 
   const TenantNames &names() const { return names_; }
   // Records that were overwritten before they were read.
@@ -36,8 +38,12 @@ class LogReader {
   std::optional<uint32_t> card_;           // the only one that is meant
   std::optional<netlink::Client> client_;  // a card of the module is meant
   std::string socket_;
-  std::optional<Connection> daemon_;          // a card of an executor is
-  std::map<uint32_t, uint64_t> next_serial_;  // of each of those
+  std::optional<Connection> daemon_;  // a card of an executor is
+  struct LogPlace {
+    uint64_t since_ns = 0;  // 0: not asked yet
+    uint64_t serial = 0;    // of the next
+  };
+  std::map<uint32_t, LogPlace> places_;  // of each of those
 };
 
 }  // namespace qgpu::ctl

@@ -43,17 +43,20 @@ std::string TenantNames::of(uint32_t card, uint32_t id) const {
 
 std::vector<netlink::LogOfCard> LogCollector::add(const std::vector<netlink::LogOfCard> &reading) {
   std::vector<netlink::LogOfCard> fresh;
+  ongoing_.clear();
+  renewed_.clear();
   for (const netlink::LogOfCard &entry : reading) {
-    const uint64_t serial = entry.record.serial;
-    auto next = next_.find(entry.card_index);
-    if (next == next_.end()) {
-      next_[entry.card_index] = serial + 1;
-    } else if (serial < next->second) {
-      continue;
-    } else {
-      lost_ += serial - next->second;
-      next->second = serial + 1;
+    const auto &[serial, since_ns] = std::pair(entry.record.serial, entry.record.since_ns);
+    auto [found, is_first] = places_.try_emplace(entry.card_index, Place{since_ns, serial});
+    Place &place = found->second;
+    if (place.since_ns != since_ns) {
+      place = {since_ns, serial};
+      renewed_.push_back(entry.card_index);
     }
+    if (entry.record.ongoing) ongoing_.push_back(entry);
+    if (entry.record.ongoing || serial < place.next) continue;
+    lost_ += serial - place.next;
+    place.next = serial + 1;
     fresh.push_back(entry);
   }
   return fresh;
@@ -66,6 +69,7 @@ std::string logText(const netlink::LogOfCard &entry, const TenantNames &names) {
                 static_cast<double>(record.from_ns) / 1e9, entry.card_index,
                 duration(record.to_ns - record.from_ns).c_str());
   std::string out = head + whoOf(entry, names);
+  if (record.ongoing) out += ": still on";
   if (record.end) out += ": " + endName(*record.end);
   if (record.due_id)
     out += ", " + windowName(record.window) + " window of " +
@@ -77,7 +81,8 @@ Json logJson(const netlink::LogOfCard &entry, const TenantNames &names) {
   const LogRecord &record = entry.record;
   Json json = {{"card", entry.card_index},      {"serial", record.serial},
                {"from_ns", record.from_ns},     {"to_ns", record.to_ns},
-               {"seen", seenName(record.seen)}, {"window", windowName(record.window)}};
+               {"seen", seenName(record.seen)}, {"window", windowName(record.window)},
+               {"ongoing", record.ongoing}};
   if (record.tenant_id) {
     json["tenant_id"] = *record.tenant_id;
     json["tenant"] = names.of(entry.card_index, *record.tenant_id);
@@ -110,7 +115,7 @@ Json traceJson(const std::vector<netlink::LogOfCard> &entries, const TenantNames
     const uint32_t thread = kTenantThreads + *record.tenant_id;
     threads[entry.card_index][thread] = who;
     event["tid"] = thread;
-    if (record.end) event["name"] = endName(*record.end);
+    event["name"] = record.end ? endName(*record.end) : "still on";
     events.push_back(std::move(event));
   }
   for (const auto &[card, of_card] : threads) {

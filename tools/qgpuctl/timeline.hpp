@@ -25,22 +25,29 @@ class TenantNames {
 };
 
 // Records of several readings of the rings as one log: each once, in the order of their serials,
-// and how many were overwritten between two readings.
+// and how many were overwritten between two readings. A log that began anew is another one.
 class LogCollector {
  public:
-  // What is new, card by card.
+  // What is over and new, card by card.
   std::vector<netlink::LogOfCard> add(const std::vector<netlink::LogOfCard> &reading);
-  // This card's log begins anew.
-  void forget(uint32_t card) { next_.erase(card); }
+  // What was on at the last reading.
+  const std::vector<netlink::LogOfCard> &ongoing() const { return ongoing_; }
   // Since the first reading.
   uint64_t lost() const { return lost_; }
+  // The cards whose log another one had taken the place of at the last reading.
+  const std::vector<uint32_t> &renewed() const { return renewed_; }
 
  private:
-  std::map<uint32_t, uint64_t> next_;  // serial, by card
+  struct Place {
+    uint64_t since_ns, next;  // next: serial
+  };
+  std::map<uint32_t, Place> places_;  // by card
+  std::vector<netlink::LogOfCard> ongoing_;
+  std::vector<uint32_t> renewed_;
   uint64_t lost_ = 0;
 };
 
-// "  12.345678901  card 0   2.034 ms  web  slice" ...
+// "  12.345678901  card 0   2.034 ms  web: slice" ... "web: still on"
 std::string logText(const netlink::LogOfCard &entry, const TenantNames &names);
 nlohmann::json logJson(const netlink::LogOfCard &entry, const TenantNames &names);
 

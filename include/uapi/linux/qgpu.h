@@ -10,7 +10,8 @@
  *   STATS_GET   dump {CARD}                -> CARD, STATS {card totals | one tenant}
  *   PLAN_SET    do {CARD, PLAN}   [admin]  -> CARD, PLAN {generation, TENANT*}
  *   BIND        do {CARD, BIND}   [admin]  -> (acknowledgement)
- *   LOG_GET     dump {CARD}       [admin]  -> CARD, LOG {one time on the engine}, oldest first
+ *   LOG_GET     dump {CARD}       [admin]  -> CARD, LOG {one time on the engine}, oldest first,
+ *                                           the one that is on last
  *   EVENT       mcast "events"             -> CARD, EVENT
  *
  * Every message about one card names it with QGPU_A_CARD_INDEX at the top level; a dump without
@@ -368,10 +369,15 @@ enum qgpu_attr_log {
 	QGPU_A_LOG_TO_NS,	/* u64, likewise */
 	QGPU_A_LOG_SEEN,	/* u32 enum qgpu_seen */
 	QGPU_A_LOG_TENANT_ID,	/* u32, with QGPU_SEEN_TENANT; absent: it is gone */
-	QGPU_A_LOG_END,		/* u32 enum qgpu_end, with QGPU_SEEN_TENANT */
+	QGPU_A_LOG_END,		/* u32 enum qgpu_end, with QGPU_SEEN_TENANT when it is over */
 	QGPU_A_LOG_WINDOW,	/* u32 enum qgpu_window, on when it ended */
 	QGPU_A_LOG_DUE_ID,	/* u32 tenant whose window that is; absent: whoever is next */
 	QGPU_A_LOG_PAD,
+	QGPU_A_LOG_ONGOING,	/* flag: it is not over; TO_NS is the last look's, WINDOW is on now,
+				 * there is no END. Last of a dump; under the same SERIAL it comes
+				 * again when it is over */
+	QGPU_A_LOG_SINCE_NS,	/* u64 when this log began: another one is another log, whose serials
+				 * begin anew */
 
 	__QGPU_A_LOG_MAX,
 	QGPU_A_LOG_MAX = __QGPU_A_LOG_MAX - 1
