@@ -9,7 +9,7 @@
 set -euo pipefail
 
 PROGRAMS=(awk basename bash busybox cat chmod chrt cmp cp cut date dd diff dirname dmesg env find grep head id ip kill ln ls
-	mkdir mktemp mount mountpoint mv modinfo modprobe depmod insmod rmmod lsmod nproc od pgrep pkill printf ps readlink realpath
+	mkdir mkfifo mktemp mount mountpoint mv modinfo modprobe depmod insmod rmmod lsmod nproc od pgrep pkill printf ps readlink realpath
 	rm rmdir sed seq setpriv sh sleep sort stat sync tail taskset tee test timeout touch tr true false umount uname uniq unshare
 	wc xargs)
 FILES=(/etc/passwd /etc/group /etc/nsswitch.conf /etc/ld.so.cache /usr/bin/ldd)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --timeout 180
+# vm: --icount --timeout 180
 # 23-tenants.sh: whose a TSG is: by the nearest cgroup, by what was bound by hand, now and after plans change; what is
 # told of it in events and to a reader in another pid namespace.
 set -euo pipefail

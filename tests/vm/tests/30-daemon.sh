@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --timeout 300
+# vm: --icount --timeout 300
 # 30-daemon.sh: qgpud and qgpuctl over the real module: a configuration reaches the card and the tenants, a restart adopts,
 # bad input changes nothing, the module may go and come under a living daemon, ceilings, classes and times from the file to
 # what a capped tenant gets of the card, by the card's own record. Asserts no other times and shares.
