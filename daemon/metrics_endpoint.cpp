@@ -6,7 +6,9 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -17,8 +19,11 @@ namespace qgpu {
 
 namespace {
 
-constexpr unsigned kConnections = 16, kConnectionsOfOne = 8, kIdleSeconds = 10;
+// The server may have more of them, for as long as it takes it to see that some are shut down.
+constexpr size_t kConnections = 16;
+constexpr unsigned kConnectionsOfServer = 4 * kConnections, kIdleSeconds = 10;
 constexpr size_t kConnectionBytes = 32 * 1024;
+constexpr uint64_t kHeadNs = 2 * kSecondNs, kAnswerNs = 5 * kSecondNs;
 
 union Address {
   sockaddr any;
@@ -64,6 +69,22 @@ MHD_Result respond(MHD_Connection *connection, unsigned status, const std::strin
 }  // namespace
 
 struct MetricsRequest {
+  static void noteConnection(void *self, MHD_Connection *connection, void **,
+                             MHD_ConnectionNotificationCode code) {
+    auto &endpoint = *static_cast<MetricsEndpoint *>(self);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+      endpoint.callers_.erase(connection);
+    else
+      endpoint.begin(
+          connection,
+          MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+  }
+
+  static void noteAnswered(void *self, MHD_Connection *connection, void **,
+                           MHD_RequestTerminationCode) {
+    static_cast<MetricsEndpoint *>(self)->enter(connection, MetricsEndpoint::Stage::kIdle);
+  }
+
   static MHD_Result handle(void *self, MHD_Connection *connection, const char *url,
                            const char *method, const char *, const char *, size_t *upload_size,
                            void **seen) {
@@ -71,6 +92,7 @@ struct MetricsRequest {
     static char mark;
     if (!*seen) {
       *seen = &mark;
+      static_cast<MetricsEndpoint *>(self)->enter(connection, MetricsEndpoint::Stage::kAnswer);
       return MHD_YES;
     }
     if (*upload_size) {
@@ -122,9 +144,11 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::listen(const std::stri
   errno = 0;
   endpoint->server_ = MHD_start_daemon(
       flags, 0, nullptr, nullptr, &MetricsRequest::handle, endpoint.get(), MHD_OPTION_SOCK_ADDR,
-      &address->any, MHD_OPTION_CONNECTION_LIMIT, kConnections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-      kConnectionsOfOne, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_END);
+      &address->any, MHD_OPTION_CONNECTION_LIMIT, kConnectionsOfServer,
+      MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION, &MetricsRequest::noteConnection,
+      endpoint.get(), MHD_OPTION_NOTIFY_COMPLETED, &MetricsRequest::noteAnswered, endpoint.get(),
+      MHD_OPTION_END);
   if (!endpoint->server_) {
     const int err = errno ? errno : EIO;
     return Error{err, std::string("cannot listen for scrapes: ") + strerror(err), text};
@@ -144,12 +168,52 @@ uint16_t MetricsEndpoint::port() const {
   return MHD_get_daemon_info(server_, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 
-void MetricsEndpoint::tick() { MHD_run(server_); }
+// The server closes it when it looks at it next, which this makes it do.
+void MetricsEndpoint::close(Caller &caller) {
+  shutdown(caller.fd, SHUT_RDWR);
+  caller.is_closing = true;
+}
+
+// Whoever comes has a place; among those of one stage the oldest loses its own.
+void MetricsEndpoint::begin(MHD_Connection *connection, int fd) {
+  Caller *first = nullptr;
+  size_t open = 0;
+  for (auto &[other, caller] : callers_) {
+    if (caller.is_closing) continue;
+    open++;
+    if (!first ||
+        std::pair(caller.stage, caller.until_ns) < std::pair(first->stage, first->until_ns))
+      first = &caller;
+  }
+  if (open >= kConnections) close(*first);
+  callers_[connection] = {fd, Stage::kHead, clock_.nowNs() + kHeadNs, false};
+}
+
+void MetricsEndpoint::enter(MHD_Connection *connection, Stage stage) {
+  Caller &caller = callers_.at(connection);
+  caller.stage = stage;
+  caller.until_ns =
+      clock_.nowNs() + (stage == Stage::kAnswer ? kAnswerNs : kIdleSeconds * kSecondNs);
+}
+
+void MetricsEndpoint::closeOverdue() {
+  const uint64_t now_ns = clock_.nowNs();
+  for (auto &[connection, caller] : callers_)
+    if (!caller.is_closing && caller.until_ns <= now_ns) close(caller);
+}
+
+void MetricsEndpoint::tick() {
+  closeOverdue();
+  MHD_run(server_);
+}
 
 uint64_t MetricsEndpoint::deadlineNs() const {
+  uint64_t at_ns = UINT64_MAX;
+  for (const auto &[connection, caller] : callers_)
+    if (!caller.is_closing) at_ns = std::min(at_ns, caller.until_ns);
   MHD_UNSIGNED_LONG_LONG left_ms = 0;
-  if (MHD_get_timeout(server_, &left_ms) != MHD_YES) return UINT64_MAX;
-  return clock_.nowNs() + left_ms * kMillisecondNs;
+  if (MHD_get_timeout(server_, &left_ms) != MHD_YES) return at_ns;
+  return std::min<uint64_t>(at_ns, clock_.nowNs() + left_ms * kMillisecondNs);
 }
 
 }  // namespace qgpu

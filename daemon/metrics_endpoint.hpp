@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // GET /metrics over HTTP, in the daemon's one loop: libmicrohttpd without threads of its own. Who
 // may connect is a matter of the address; nothing can be changed here. A connection that is slow or
-// greedy costs a bounded amount of memory and never holds up the loop.
+// greedy costs a bounded amount of memory, never holds up the loop and keeps nobody out: each has
+// 2 s for a request's head and 5 s to take the answer, and where there are too many the one that
+// asks for nothing, else the slowest, gives way to who comes.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,6 +17,7 @@
 #include "loop.hpp"
 #include "result.hpp"
 
+struct MHD_Connection;
 struct MHD_Daemon;
 
 namespace qgpu {
@@ -35,14 +39,27 @@ class MetricsEndpoint {
   uint64_t deadlineNs() const;
 
  private:
+  // Who is at an earlier stage gives way first.
+  enum class Stage { kIdle, kHead, kAnswer };
+  struct Caller {
+    int fd;
+    Stage stage;
+    uint64_t until_ns;
+    bool is_closing;  // it is shut down; the server has not seen it yet
+  };
   MetricsEndpoint(Loop &loop, Clock &clock, Writer writer);
   friend struct MetricsRequest;
+  void begin(MHD_Connection *connection, int fd);
+  void enter(MHD_Connection *connection, Stage stage);
+  void closeOverdue();
+  static void close(Caller &caller);
 
   Loop &loop_;
   Clock &clock_;
   Writer writer_;
   MHD_Daemon *server_ = nullptr;
   int epoll_fd_ = -1;
+  std::map<MHD_Connection *, Caller> callers_;
 };
 
 // Null when it is an address to listen at, else why not.

@@ -342,8 +342,9 @@ class Endpoint : public ::testing::Test {
   }
 
   // -1: nobody listens there.
-  static int connected(uint16_t port) {
+  static int connected(uint16_t port, int room = 0) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (room) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -377,7 +378,43 @@ class Endpoint : public ::testing::Test {
     return first + " HTTP/1.1\r\nHost: x\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n";
   }
 
-  MonotonicClock clock;
+  static constexpr const char *kScrape = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+  // An answer to it is more than sockets take that nobody reads.
+  static Scene largeScene() { return Scene(8, 512); }
+
+  // A connection that sends this and then nothing, and takes little.
+  int slowly(const std::string &text) {
+    const int fd = connected(endpoint->port(), 4096);
+    EXPECT_EQ(send(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    serve();
+    return fd;
+  }
+
+  // Until nothing is left to do: of this machine, all has arrived when it was sent.
+  void serve() {
+    for (int i = 0; i < 100; ++i) {
+      loop.poll();
+      endpoint->tick();
+    }
+  }
+
+  // Behind whatever was sent comes the end.
+  static bool isClosed(int fd) {
+    char chunk[65536];
+    const timeval patience{10, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ssize_t got = 1;
+    while (got > 0) got = recv(fd, chunk, sizeof(chunk), 0);
+    return got == 0 || errno == ECONNRESET;
+  }
+
+  static bool isOpen(int fd) {
+    char byte;
+    const ssize_t got = recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    return got == 1 || (got < 0 && errno == EAGAIN);
+  }
+
+  fakes::FakeClock clock;
   Loop loop;
   Scene scene{1, 1};
   int scrapes = 0;
@@ -404,14 +441,48 @@ TEST_F(Endpoint, AnswersNothingElse) {
   EXPECT_EQ(scrapes, 0);
 }
 
-TEST_F(Endpoint, SilentConnectionsKeepNobodyOut) {
-  int silent[7];
-  for (int &fd : silent) {
-    fd = connected(endpoint->port());
-    loop.poll();
+// At whatever they stand still: nothing sent, half a head, one answered, an answer that is not
+// read.
+TEST_F(Endpoint, SlowConnectionsKeepNobodyOut) {
+  constexpr int kSlow = 20, kKept = 16;
+  for (const char *sent : {"", "GET /metrics HT", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", kScrape}) {
+    if (sent == kScrape) scene = largeScene();
+    std::vector<int> slow;
+    for (int i = 0; i < kSlow; ++i) {
+      slow.push_back(slowly(sent));
+      clock.advance(kMillisecondNs);
+      EXPECT_TRUE(ask(request("GET /")).starts_with("HTTP/1.1 404")) << sent << i;
+    }
+    // Those that have stood longest give way.
+    for (int i = 0; i < kSlow - kKept; ++i) EXPECT_TRUE(isClosed(slow[i])) << sent << i;
+    EXPECT_TRUE(isOpen(slow.back()));
+    for (int fd : slow) close(fd);
+    serve();
   }
+}
+
+// The clock alone moves: nothing is slept.
+TEST_F(Endpoint, WhoIsSlowIsClosedAtItsDeadline) {
+  scene = largeScene();
+  const int head = slowly("GET /metrics HT"), answer = slowly(kScrape);
+  const uint64_t begun_ns = clock.nowNs();
+  EXPECT_LE(endpoint->deadlineNs(), begun_ns + 2 * kSecondNs);
+  clock.advance(2 * kSecondNs - 1);
+  serve();
+  EXPECT_TRUE(isOpen(head));
+  // A byte now and then is not a request.
+  send(head, "T", 1, 0);
+  clock.advance(1);
+  serve();
+  EXPECT_TRUE(isClosed(head));
+  EXPECT_TRUE(isOpen(answer));
+  EXPECT_LE(endpoint->deadlineNs(), begun_ns + 5 * kSecondNs);
+  clock.advance(3 * kSecondNs);
+  serve();
+  EXPECT_TRUE(isClosed(answer));
   EXPECT_TRUE(ask(request("GET /metrics")).starts_with("HTTP/1.1 200"));
-  for (int fd : silent) close(fd);
+  close(head);
+  close(answer);
 }
 
 // A Prometheus of this machine, scraping the endpoint every second.
