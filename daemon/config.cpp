@@ -20,6 +20,7 @@
 #include "names.hpp"
 #include "nesting.hpp"
 #include "policy.hpp"
+#include "printable.hpp"
 
 namespace qgpu {
 
@@ -443,7 +444,7 @@ std::string ConfigProblem::text() const {
   std::string out = file;
   if (line > 0) out += ":" + std::to_string(line);
   if (!key.empty()) out += ": " + key;
-  return out + ": " + reason;
+  return harmless(out + ": " + reason);
 }
 
 std::string TenantEntry::fingerprint() const {

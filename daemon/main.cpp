@@ -2,7 +2,6 @@
 // qgpud: command line, wiring, the loop. Nothing is torn down at the end: a dead daemon changes no
 // share.
 #include <signal.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -38,6 +37,7 @@
 #include "promise.hpp"
 #include "rm_card.hpp"
 #include "snapshot_json.hpp"
+#include "stderr_sink.hpp"
 #include "verbs.hpp"
 
 namespace qgpu {
@@ -64,7 +64,8 @@ void openLog(bool foreground, const std::string &level) {
     spdlog::set_default_logger(
         std::make_shared<spdlog::logger>("qgpud", journalSink(sendToJournal)));
   else
-    spdlog::set_default_logger(spdlog::stderr_color_mt("qgpud"));
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("qgpud", stderrSink(STDERR_FILENO)));
   spdlog::set_pattern(to_journal ? "%v" : "%Y-%m-%d %H:%M:%S.%e %l: %v");
   spdlog::set_level(spdlog::level::from_str(level));
 }
@@ -320,6 +321,8 @@ int serve(const std::string &file, const ConfigIr &config) {
     if (metrics) is_done &= loop.attempt("what is due for scrapes", [&] { metrics->tick(); });
     uint64_t due_ns = std::min(daemon.deadlineNs(), control.deadlineNs());
     if (metrics) due_ns = std::min(due_ns, metrics->deadlineNs());
+    // What nobody read of the log may be told by now.
+    spdlog::default_logger()->flush();
     // What failed is due still, and gets no better by trying at once.
     loop.armTimer(is_done ? due_ns : std::max(due_ns, clock.nowNs() + kSecondNs));
     loop.wait();

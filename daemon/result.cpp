@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "printable.hpp"
+
 namespace qgpu {
 
 std::string errnoName(int err) {
@@ -14,7 +16,7 @@ std::string errnoName(int err) {
 std::string Error::text() const {
   std::string out = errnoName(err) + ": " + sentence;
   if (!item.empty()) out += " (" + item + ")";
-  return out;
+  return harmless(out);
 }
 
 }  // namespace qgpu

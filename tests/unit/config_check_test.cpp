@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
+#include "printable.hpp"
+
 namespace qgpu {
 namespace config_check_test {
 
@@ -27,6 +31,26 @@ TEST(ConfigCheck, WhatCannotBeReadAndWhatCannotBeKeptAreToldTogether) {
                    "f:8: tenant.b.ceiling: the ceiling 40.0 % is below the guarantee 50.0 %",
                    "f:9: tenant.b.memory: memory is not enforced in this version and is therefore "
                    "refused"}));
+}
+
+// What a file says is shown on somebody's terminal.
+TEST(ConfigCheck, ControlCharactersOfAFileAreNotObeyed) {
+  const auto mistakes =
+      mistakesOf("[[card]]\nmatch = 0\n[tenant.a]\n\"\\u001b[2J\\u009b\\u00fc\" = 1\n");
+  ASSERT_EQ(mistakes.size(), 1u);
+  EXPECT_NE(mistakes[0].find("\\x1b[2J\\xc2\\x9b\xc3\xbc"), std::string::npos) << mistakes[0];
+  EXPECT_EQ(mistakes[0].find('\x1b'), std::string::npos);
+}
+
+TEST(Harmless, IsTheSameWithoutWhatATerminalWouldObey) {
+  EXPECT_EQ(harmless("a b~"), "a b~");
+  EXPECT_EQ(harmless("tab\there\n"), "tab\\x09here\\x0a");
+  EXPECT_EQ(harmless("\xe2\x82\xac \xf0\x9f\x98\x80"), "\xe2\x82\xac \xf0\x9f\x98\x80");
+  // No UTF-8: cut, overlong, alone.
+  EXPECT_EQ(harmless("\xe2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(harmless("\xc0\x9b"), "\\xc0\\x9b");
+  EXPECT_EQ(harmless("\x9b\x7f"), "\\x9b\\x7f");
+  EXPECT_EQ(Error({EINVAL, "bad \x1b[1m", "k\ney"}).text(), "EINVAL: bad \\x1b[1m (k\\x0aey)");
 }
 
 // Under fixed-share a tenant without a guarantee is refused; these have one that is not readable.
