@@ -159,13 +159,13 @@ void printNotes(const DesiredCard &card, const ComputedPromises &promises) {
 void printPromises(const ConfigIr &config, const DesiredState &state) {
   Rows rows = {{"card", "method", "tenant", "policy", "weight", "guarantee", "share, all busy",
                 "longest wait", "off in 1 s"}};
-  std::vector<ComputedPromises> computed;
-  for (const DesiredCard &card : state.cards) {
-    computed.push_back(promisesOf(card, switchNsOf(card.method, 0)));
-    addRows(rows, card, computed.back());
-  }
+  PromiseBook book;
+  const auto promisesOf = [&](const DesiredCard &card) -> const ComputedPromises & {
+    return book.of(card, switchNsOf(card.method, 0));
+  };
+  for (const DesiredCard &card : state.cards) addRows(rows, card, promisesOf(card));
   printRows(rows);
-  for (size_t i = 0; i < computed.size(); ++i) printNotes(state.cards[i], computed[i]);
+  for (const DesiredCard &card : state.cards) printNotes(card, promisesOf(card));
   if (config.cards.empty())
     std::printf("%s names no card: nothing would be enforced\n", config.file.c_str());
 }

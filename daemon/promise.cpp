@@ -216,6 +216,15 @@ bool isSame(const TenantSettings &a, const TenantSettings &b) {
          std::tie(b.weight, b.guarantee_ppm, b.ceiling_ppm, b.wake_ns, b.work_class);
 }
 
+// In all that a plan is made of.
+bool isSame(const DesiredCard &a, const DesiredCard &b) {
+  const auto same = [](const DesiredTenant &x, const DesiredTenant &y) {
+    return x.name == y.name && isSame(x.settings, y.settings);
+  };
+  return std::tie(a.method, a.policy, a.cycle_ns) == std::tie(b.method, b.policy, b.cycle_ns) &&
+         std::equal(a.tenants.begin(), a.tenants.end(), b.tenants.begin(), b.tenants.end(), same);
+}
+
 ActiveSet swapped(ActiveSet set, size_t a, size_t b) {
   auto swap = [&](size_t &i) { i = i == a ? b : i == b ? a : i; };
   if (set.without) swap(*set.without);
@@ -303,6 +312,7 @@ class Sets {
 
   void begin() {
     const Plan plan(card_, all_, {}, switch_ns_);
+    out.plans++;
     for (size_t i = 0; i < all_.size(); ++i) {
       out.all.tenants.push_back(plan.promise(i));
       out.all.tenants.back().name = all_[i]->name;
@@ -323,6 +333,7 @@ class Sets {
         asleep.push_back(all_[i]);
     if (active.empty()) return;
     const Plan plan(card_, active, asleep, switch_ns_);
+    out.plans++;
     const uint64_t waker_ns = plan.wakerWait();
     out.worst.loss_ppm = std::max(out.worst.loss_ppm, plan.lossPpm());
     for (size_t i = 0, at = 0; i < all_.size(); ++i) {
@@ -395,6 +406,19 @@ ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns) {
   Sets sets(card, switch_ns);
   sets.compute();
   return std::move(sets.out);
+}
+
+const ComputedPromises &PromiseBook::of(const DesiredCard &card, uint64_t switch_ns) {
+  for (const Entry &entry : entries_)
+    if (entry.switch_ns == switch_ns && isSame(entry.card, card)) return entry.promises;
+  entries_.push_back({card, switch_ns, promisesOf(card, switch_ns)});
+  return entries_.back().promises;
+}
+
+size_t PromiseBook::plans() const {
+  size_t plans = 0;
+  for (const Entry &entry : entries_) plans += entry.promises.plans;
+  return plans;
 }
 
 }  // namespace qgpu

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +47,7 @@ struct ComputedPromises {
   // A tenant of class online is on the card: no loss has in it what its coming and going costs.
   bool beside_online = false;
   bool every_pair = true;  // false: see below
+  size_t plans = 0;        // how many were made for all this
 };
 
 // What a switch of a card costs: as it told, or what is assumed of one that did not (0), which
@@ -57,6 +59,24 @@ uint64_t switchNsOf(CardMethod method, uint64_t told_ns);
 // each other. Of more than 4096 pairs of different settings (from 91 on), each tenant's with those
 // of the largest shares.
 ComputedPromises promisesOf(const DesiredCard &card, uint64_t switch_ns);
+
+// The promises of many cards: those of cards of the same settings are computed once.
+class PromiseBook {
+ public:
+  // Stays where it is for the life of the book.
+  const ComputedPromises &of(const DesiredCard &card, uint64_t switch_ns);
+
+  // How many were made so far.
+  size_t plans() const;
+
+ private:
+  struct Entry {
+    DesiredCard card;
+    uint64_t switch_ns;
+    ComputedPromises promises;
+  };
+  std::deque<Entry> entries_;
+};
 
 // Why no wait can be promised: the same values as enum core_hindrance.
 enum class Hindrance { kSwitches, kOnline, kShares, kWindows };

@@ -43,6 +43,41 @@ TEST(Promise, OfTwoByWeightIsTheirRotation) {
   EXPECT_EQ(promises.worst.loss_ppm, promises.all.loss_ppm);
 }
 
+// A file of 64 cards and 1,000 tenants costs as many plans as one of one card.
+TEST(PromiseBook, ComputesEqualCardsOnce) {
+  std::vector<TenantSettings> settings;
+  for (uint32_t i = 0; i < 1000; ++i) settings.push_back(weight(1 + i % 7));
+  DesiredCard card = cardOf(QGPU_POLICY_BURST_SHARE, settings);
+  PromiseBook book;
+  const ComputedPromises *first = &book.of(card, kSwitchNs);
+  const size_t plans = book.plans();
+  EXPECT_GT(plans, 0u);
+  // Seven kinds: all, without one, alone, and two of them.
+  EXPECT_LE(plans, 1u + 7 + 7 + 7 * 8 / 2);
+  for (uint32_t index = 1; index < 64; ++index) {
+    card.index = index;
+    card.uuid = "GPU-" + std::to_string(index);
+    EXPECT_EQ(&book.of(card, kSwitchNs), first);
+  }
+  EXPECT_EQ(book.plans(), plans);
+  // In what is planned they differ.
+  book.of(card, 2 * kSwitchNs);
+  card.tenants[3].settings.weight++;
+  book.of(card, kSwitchNs);
+  card.cycle_ns = 1;
+  book.of(card, kSwitchNs);
+  EXPECT_GT(book.plans(), 3 * plans);
+}
+
+// Of however many different settings.
+TEST(PromiseBook, MakesNoMorePlansThanItSays) {
+  std::vector<TenantSettings> settings;
+  for (uint32_t i = 0; i < 200; ++i) settings.push_back(weight(1 + i));
+  PromiseBook book;
+  EXPECT_FALSE(book.of(cardOf(QGPU_POLICY_BURST_SHARE, settings), kSwitchNs).every_pair);
+  EXPECT_LE(book.plans(), 1u + 2 * 200 + 4096);
+}
+
 TEST(Promise, OfTheWorstSetIsNoBetterThanOfAll) {
   std::vector<TenantSettings> settings(9, weight(100));
   const auto promises = promisesOf(cardOf(QGPU_POLICY_BURST_SHARE, settings), kSwitchNs);
