@@ -103,9 +103,8 @@ void CgroupTree::match(const std::string &folder, const std::string &rest,
   std::string part = rest.substr(1, end == std::string::npos ? end : end - 1);
   std::string further = end == std::string::npos ? "" : rest.substr(end);
 
-  auto enter = [&](const std::string &name) {
+  auto enter = [&](const std::string &name, uint64_t id) {
     std::string path = folder + "/" + name;
-    uint64_t id = idOf(path);
     if (id == 0) return;
     if (further.empty())
       found.push_back({path, id});
@@ -113,20 +112,30 @@ void CgroupTree::match(const std::string &folder, const std::string &rest,
       match(path, further, found);
   };
   if (part.find_first_of("*?[") == std::string::npos) {
-    enter(part);
+    enter(part, idOf(folder + "/" + part));
     return;
   }
-  std::unique_ptr<DIR, int (*)(DIR *)> listing(opendir((root_ + folder).c_str()), closedir);
-  if (!listing) return;
-  std::vector<std::string> names;
-  while (const dirent *entry = readdir(listing.get())) {
-    std::string name = entry->d_name;
+  // Only those that begin like the pattern need be looked at closely.
+  const std::string begin = part.substr(0, part.find_first_of("*?[\\"));
+  const Listing &entries = listing(folder);
+  for (auto it = std::lower_bound(entries.begin(), entries.end(), std::pair(begin, uint64_t{0}));
+       it != entries.end() && it->first.starts_with(begin); ++it)
+    if (fnmatch(part.c_str(), it->first.c_str(), 0) == 0) enter(it->first, it->second);
+}
+
+const CgroupTree::Listing &CgroupTree::listing(const std::string &folder) {
+  auto [known, is_new] = listings_.try_emplace(folder);
+  Listing &entries = known->second;
+  if (!is_new) return entries;
+  std::unique_ptr<DIR, int (*)(DIR *)> open(opendir((root_ + folder).c_str()), closedir);
+  while (const dirent *entry = open ? readdir(open.get()) : nullptr) {
+    const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) continue;
-    if (fnmatch(part.c_str(), name.c_str(), 0) == 0) names.push_back(std::move(name));
+    if (const uint64_t id = idOf(folder + "/" + name)) entries.emplace_back(name, id);
   }
-  std::sort(names.begin(), names.end());
-  for (const std::string &name : names) enter(name);
+  std::sort(entries.begin(), entries.end());
+  return entries;
 }
 
 CgroupTree::Resolved CgroupTree::resolve(const std::vector<TenantEntry> &tenants) {
@@ -169,6 +178,7 @@ CgroupTree::Resolved CgroupTree::resolve(const std::vector<TenantEntry> &tenants
     if (!kept.count(number)) inotify_rm_watch(inotify_fd_, number);
   watches_ = std::move(next_watches_);
   next_watches_.clear();
+  listings_.clear();
   return resolved;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config.hpp"
@@ -50,6 +51,9 @@ class CgroupTree {
     std::string path;
     uint64_t id = 0;
   };
+  // The folders in one, by name.
+  using Listing = std::vector<std::pair<std::string, uint64_t>>;
+  const Listing &listing(const std::string &folder);
   void match(const std::string &folder, const std::string &rest, std::vector<Found> &found);
   void watch(const std::string &folder);
 
@@ -57,6 +61,7 @@ class CgroupTree {
   int inotify_fd_ = -1;
   std::map<std::string, int> watches_;       // folder below the root -> inotify's number
   std::map<std::string, int> next_watches_;  // while resolve() runs
+  std::map<std::string, Listing> listings_;  // likewise: each is read once
 };
 
 }  // namespace qgpu

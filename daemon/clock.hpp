@@ -12,11 +12,15 @@ class Clock {
 
   // Nanoseconds of CLOCK_MONOTONIC: the clock of the kernel's statistics too. Never goes back.
   virtual uint64_t nowNs() const = 0;
+
+  // Processor time that this process has taken.
+  virtual uint64_t cpuNs() const = 0;
 };
 
 class MonotonicClock final : public Clock {
  public:
   uint64_t nowNs() const override;
+  uint64_t cpuNs() const override;
 };
 
 constexpr uint64_t kMillisecondNs = 1'000'000;

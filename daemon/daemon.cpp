@@ -15,8 +15,9 @@ namespace qgpu {
 
 namespace {
 
-constexpr uint64_t kLookNs = 5 * kSecondNs;           // cgroups, beside inotify
-constexpr uint64_t kLookGapNs = 50 * kMillisecondNs;  // between two looks in a storm of events
+constexpr uint64_t kLookNs = 5 * kSecondNs;  // cgroups, beside inotify
+// Between two looks in a storm of events: so that looking takes a hundredth of a core at the most.
+constexpr uint64_t kLookGapNs = 50 * kMillisecondNs, kLookCosts = 100;
 constexpr uint64_t kResyncNs = 10 * kSecondNs;
 constexpr uint64_t kSampleNs = kSecondNs;
 constexpr uint64_t kBackoffMinNs = kSecondNs;
@@ -121,7 +122,9 @@ std::vector<ConfigProblem> Daemon::reload(const ConfigOutcome &outcome) {
 void Daemon::look() {
   looked_ns_ = clock_.nowNs();
   look_due_ns_ = looked_ns_ + kLookNs;
+  const uint64_t begun_cpu_ns = clock_.cpuNs();
   CgroupTree::Resolved resolved = cgroups_.resolve(config_.tenants);
+  look_gap_ns_ = std::clamp(kLookCosts * (clock_.cpuNs() - begun_cpu_ns), kLookGapNs, kLookNs);
   if (resolved.complaints != cgroup_complaints_)
     for (const std::string &sentence : resolved.complaints) spdlog::warn("{}", sentence);
   cgroup_complaints_ = std::move(resolved.complaints);
@@ -278,7 +281,7 @@ void Daemon::logLimited(const CardEvent &event, const char *what) {
 
 void Daemon::onCgroupEvents() {
   cgroups_.drain();
-  look_due_ns_ = std::min(look_due_ns_, looked_ns_ + kLookGapNs);
+  look_due_ns_ = std::min(look_due_ns_, looked_ns_ + look_gap_ns_);
 }
 
 void Daemon::refresh() {

@@ -149,6 +149,7 @@ class Daemon {
 
   uint64_t look_due_ns_ = 0;  // cgroups
   uint64_t looked_ns_ = 0;
+  uint64_t look_gap_ns_ = 0;    // to the next look, whatever happens meanwhile
   uint64_t sync_due_ns_ = 0;    // reconcile
   uint64_t resync_due_ns_ = 0;  // read all afresh
   uint64_t sample_due_ns_ = 0;

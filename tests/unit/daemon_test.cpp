@@ -647,5 +647,26 @@ TEST_F(Verbs, SurviveRandomRequestsAndTheStateStaysSound) {
   EXPECT_TRUE(daemon->refusals().empty());
 }
 
+// A look that costs 8 ms comes once in 800 ms, however many cgroups come and go.
+TEST_F(DaemonTest, LookingAtCgroupsTakesAHundredthOfACoreAtTheMost) {
+  start(kTwoToOne);
+  clock.advance(10 * kSecondNs);
+  clock.cpu_step_ns = 8 * kMillisecondNs;
+  daemon->tick();
+  uint64_t looks = 0;
+  const uint64_t begin_ns = clock.nowNs(), begin_cpu_ns = clock.cpu_ns;
+  while (clock.nowNs() < begin_ns + 10 * kSecondNs) {
+    clock.advance(kMillisecondNs);
+    const uint64_t cpu_ns = clock.cpu_ns;
+    daemon->onCgroupEvents();
+    daemon->tick();
+    looks += clock.cpu_ns != cpu_ns;
+  }
+  EXPECT_GE(looks, 11u);
+  EXPECT_LE(looks, 13u);
+  EXPECT_LE((clock.cpu_ns - begin_cpu_ns) / 2,
+            (clock.nowNs() - begin_ns) / 100 + 8 * kMillisecondNs);
+}
+
 }  // namespace daemon_test
 }  // namespace qgpu
