@@ -16,6 +16,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/instance_lock_test.cpp
       tests/unit/journal_test.cpp
       tests/unit/kernel_card_test.cpp
+      tests/unit/log_reader_test.cpp
       tests/unit/loop_test.cpp
       tests/unit/manual_test.cpp
       tests/unit/metrics_test.cpp
@@ -26,6 +27,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/rm_card_test.cpp
       tests/unit/schema_test.cpp
       tests/unit/state_test.cpp
+      tests/unit/stderr_sink_test.cpp
       tests/unit/timeline_test.cpp
       tests/unit/top_test.cpp
     LIBRARIES qgpu_daemon qgpuctl_lib Threads::Threads)

@@ -28,8 +28,7 @@ struct LogOptions {
 
 bool isOf(const netlink::LogOfCard &entry, const LogOptions &options, const TenantNames &names) {
   return options.tenant.empty() ||
-         (entry.record.tenant_id &&
-          names.of(entry.card_index, *entry.record.tenant_id) == options.tenant);
+         (entry.record.tenant_id && names.of(entry, *entry.record.tenant_id) == options.tenant);
 }
 
 void append(std::vector<netlink::LogOfCard> &out, const std::vector<netlink::LogOfCard> &more) {
@@ -37,11 +36,12 @@ void append(std::vector<netlink::LogOfCard> &out, const std::vector<netlink::Log
 }
 
 int printLog(const std::string &socket, const LogOptions &options) {
-  auto reader = LogReader::open(socket, options.card);
+  auto reader = LogReader::open({.socket = socket}, options.card);
   if (!reader) return complain(reader.error());
+  // What is not there at the beginning is a mistake of who asks.
+  auto entries = reader->next();
   size_t printed = 0;
-  for (uint64_t lost = 0;;) {
-    auto entries = reader->next();
+  for (uint64_t lost = 0;; entries = reader->follow()) {
     if (!entries) return complain(entries.error());
     // Who follows is told when it is over.
     if (!options.follow) append(*entries, reader->ongoing());
@@ -71,7 +71,7 @@ struct TraceOptions {
 };
 
 int writeTrace(const std::string &socket, const TraceOptions &options) {
-  auto reader = LogReader::open(socket, options.card);
+  auto reader = LogReader::open({.socket = socket}, options.card);
   if (!reader) return complain(reader.error());
   // Opened first: what cannot be written need not be waited for.
   std::ofstream file(options.out);
@@ -80,8 +80,8 @@ int writeTrace(const std::string &socket, const TraceOptions &options) {
   const auto until = std::chrono::steady_clock::now() +
                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                          std::chrono::duration<double>(options.seconds));
-  for (bool is_last = options.seconds == 0;;) {
-    auto entries = reader->next();
+  auto entries = reader->next();
+  for (bool is_last = options.seconds == 0;; entries = reader->follow()) {
     if (!entries) return complain(entries.error());
     append(all, *entries);
     if (is_last) break;

@@ -18,7 +18,7 @@ constexpr uint32_t kEngineThread = 1, kTenantThreads = 16;
 std::string whoOf(const netlink::LogOfCard &entry, const TenantNames &names) {
   const LogRecord &record = entry.record;
   if (record.seen != QGPU_SEEN_TENANT) return seenName(record.seen);
-  return record.tenant_id ? names.of(entry.card_index, *record.tenant_id) : "a tenant that is gone";
+  return record.tenant_id ? names.of(entry, *record.tenant_id) : "a tenant that is gone";
 }
 
 Json nameEvent(const char *what, uint32_t process, uint32_t thread, const std::string &name) {
@@ -31,14 +31,36 @@ double microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
 }  // namespace
 
 TenantNames::TenantNames(const Json &status) {
-  for (const Json &card : status.value("cards", Json::array()))
-    for (const Json &tenant : card.value("tenants", Json::array()))
-      names_[{card.value("index", 0u), tenant.value("id", 0u)}] = tenant.value("name", "");
+  learn(status, [](uint32_t) { return 0; });
 }
 
-std::string TenantNames::of(uint32_t card, uint32_t id) const {
-  auto found = names_.find({card, id});
-  return found == names_.end() ? "tenant " + std::to_string(id) : found->second;
+void TenantNames::learn(const Json &status, const std::function<uint64_t(uint32_t)> &since_ns) {
+  for (const Json &card : status.value("cards", Json::array())) {
+    const uint32_t index = card.value("index", 0u);
+    for (const Json &tenant : card.value("tenants", Json::array()))
+      names_[{index, since_ns(index), tenant.value("id", 0u)}] = tenant.value("name", "");
+  }
+}
+
+void TenantNames::settle(uint32_t card, uint64_t since_ns) {
+  std::map<Key, std::string> settled;
+  for (auto &[key, name] : names_) {
+    auto [of_card, began_ns, id] = key;
+    settled[{of_card, of_card == card && !began_ns ? since_ns : began_ns, id}] = std::move(name);
+  }
+  names_ = std::move(settled);
+}
+
+const std::string *TenantNames::find(const netlink::LogOfCard &entry, uint32_t id) const {
+  for (const uint64_t since_ns : {entry.record.since_ns, uint64_t{0}})
+    if (auto found = names_.find({entry.card_index, since_ns, id}); found != names_.end())
+      return &found->second;
+  return nullptr;
+}
+
+std::string TenantNames::of(const netlink::LogOfCard &entry, uint32_t id) const {
+  const std::string *name = find(entry, id);
+  return name ? *name : "tenant " + std::to_string(id);
 }
 
 std::vector<netlink::LogOfCard> LogCollector::add(const std::vector<netlink::LogOfCard> &reading) {
@@ -72,8 +94,7 @@ std::string logText(const netlink::LogOfCard &entry, const TenantNames &names) {
   if (record.ongoing) out += ": still on";
   if (record.end) out += ": " + endName(*record.end);
   if (record.due_id)
-    out += ", " + windowName(record.window) + " window of " +
-           names.of(entry.card_index, *record.due_id);
+    out += ", " + windowName(record.window) + " window of " + names.of(entry, *record.due_id);
   return out;
 }
 
@@ -85,10 +106,10 @@ Json logJson(const netlink::LogOfCard &entry, const TenantNames &names) {
                {"ongoing", record.ongoing}};
   if (record.tenant_id) {
     json["tenant_id"] = *record.tenant_id;
-    json["tenant"] = names.of(entry.card_index, *record.tenant_id);
+    json["tenant"] = names.of(entry, *record.tenant_id);
   }
   if (record.end) json["end"] = endName(*record.end);
-  if (record.due_id) json["due"] = names.of(entry.card_index, *record.due_id);
+  if (record.due_id) json["due"] = names.of(entry, *record.due_id);
   return json;
 }
 

@@ -4,24 +4,35 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "netlink/message.hpp"
 
 namespace qgpu::ctl {
 
-// Names of tenants by card and id; of one that is gone: "tenant 7".
+// Names of tenants by card and id, log by log, for whoever gives ids gives them anew with a new
+// one; of one that is gone: "tenant 7".
 class TenantNames {
  public:
   explicit TenantNames(const nlohmann::json &status);
-  std::string of(uint32_t card, uint32_t id) const;
+  // What is known of this card is of its log that began then.
+  void settle(uint32_t card, uint64_t since_ns);
+  // As they are now, of the logs that are read of the cards now.
+  void learn(const nlohmann::json &status, const std::function<uint64_t(uint32_t card)> &since_ns);
+
+  bool knows(const netlink::LogOfCard &entry, uint32_t id) const { return find(entry, id); }
+  std::string of(const netlink::LogOfCard &entry, uint32_t id) const;
 
  private:
-  std::map<std::pair<uint32_t, uint32_t>, std::string> names_;
+  const std::string *find(const netlink::LogOfCard &entry, uint32_t id) const;
+
+  using Key = std::tuple<uint32_t, uint64_t, uint32_t>;  // card, when its log began, id
+  std::map<Key, std::string> names_;                     // those that are not settled: began at 0
 };
 
 // Records of several readings of the rings as one log: each once, in the order of their serials,
@@ -36,6 +47,11 @@ class LogCollector {
   uint64_t lost() const { return lost_; }
   // The cards whose log another one had taken the place of at the last reading.
   const std::vector<uint32_t> &renewed() const { return renewed_; }
+  // When this card's log began; 0: none was read.
+  uint64_t sinceNs(uint32_t card) const {
+    const auto place = places_.find(card);
+    return place == places_.end() ? 0 : place->second.since_ns;
+  }
 
  private:
   struct Place {

@@ -112,6 +112,11 @@ check "the scheduler's log has who is on the engine" wait_until 10 still_on
 check "also as JSON" wait_until 10 sh -c 'qgpuctl log --card 0 --tenant a --json | grep -q "\"ongoing\":true.*\"tenant\":\"a\""'
 drawn() { qgpuctl trace --card 0 --out /run/d/trace.json >/run/d/who && grep -q '"name":"still on"' /run/d/trace.json; }
 check "and trace draws it" wait_until 10 drawn
+qgpuctl log --follow >/run/d/follow 2>/run/d/follow.log &
+follower=$!
+# What was on before a is over.
+check "who follows has what is over" wait_until 10 test -s /run/d/follow
+check_fails "and not what is on" grep -q "still on" /run/d/follow
 check "explain of one without work says that nothing of it is there" \
 	grep -q "no process of it has a context on this card\|none of its cgroups exists" <(qgpuctl explain b)
 check "an unknown tenant has no explanation" exits_with 6 qgpuctl explain nobody
@@ -175,10 +180,15 @@ check "the load is still there" kill -0 "$load"
 check "the module unloads under qgpud" modprobe -r qgpu
 driver_gone() { answers && grep -q "not loaded" /run/d/status; }
 check "qgpud knows" wait_until 10 driver_gone
+check "who follows the log is told" wait_until 10 grep -q "the module's log: .*; waiting for it" /run/d/follow.log
 check "the module loads again" modprobe qgpu
 check "and has the whole plan" wait_until 40 weight_is a 200
 check "with the tenant's work" wait_until 10 owns_work a
 check "qgpud still answers" answers
+check "who follows goes on with the new log" wait_until 10 grep -q "the log of card 0 began anew" /run/d/follow.log
+kill "$follower"
+wait "$follower" 2>/dev/null || true
+check_equal "and was told once each" "$(sort /run/d/follow.log | uniq -d)" ""
 
 capabilities() { awk '$1 == "CapEff:" { print $2 }' "/proc/$daemon/status"; }
 check_equal "qgpud keeps CAP_NET_ADMIN alone" "$(capabilities)" 0000000000001000
