@@ -12,6 +12,7 @@
 #include "compat.h"
 #include "dump.h"
 #include "qgpu.h"
+#include "request.h"
 
 /* Where a dump is. */
 struct dump_place {
@@ -143,11 +144,8 @@ static int reply_card_locked(struct sk_buff *skb, struct genl_info *info, struct
 {
 	void *hdr;
 
-	if (!card->running) {
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[QGPU_A_CARD_INDEX],
-				    "the card is being removed");
-		return -EBUSY;
-	}
+	if (!card->running)
+		return qgpu_refuse_going(info, card);
 	hdr = genlmsg_put_reply(skb, info, &qgpu_family, 0, QGPU_CMD_CARD_GET);
 	if (!hdr || nla_put_u32(skb, QGPU_A_CARD_INDEX, card->index) || put_card(skb, card))
 		return -EMSGSIZE;

@@ -90,7 +90,7 @@ int qgpu_hold_take(struct qgpu_card *card)
 			err);
 		goto out;
 	}
-	card->paused = READ_ONCE(machine) != MACHINE_RUNS;
+	WRITE_ONCE(card->paused, READ_ONCE(machine) != MACHINE_RUNS);
 	if (card->paused) {
 		set_running(card, false);
 		qgpu_sched_stop(card);
@@ -120,8 +120,8 @@ static void pause(struct qgpu_card *card, const char *why)
 {
 	mutex_lock(&card->hold_lock);
 	if (card->held && !card->paused) {
+		WRITE_ONCE(card->paused, true);
 		let_go(card);
-		card->paused = true;
 		pr_info("qgpu: card %u: given back to its driver for %s\n", card->index, why);
 	}
 	mutex_unlock(&card->hold_lock);
@@ -150,7 +150,7 @@ static void resume(struct qgpu_card *card)
 	mutex_lock(&card->hold_lock);
 	if (card->held && card->paused && READ_ONCE(machine) == MACHINE_RUNS) {
 		err = take_back(card);
-		card->paused = err;
+		WRITE_ONCE(card->paused, err);
 		if (err)
 			pr_err("qgpu: card %u: stays with its driver (error %d)\n", card->index,
 			       err);

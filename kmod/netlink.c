@@ -111,11 +111,13 @@ int qgpu_refuse_by(struct genl_info *info, int error, const struct qgpu_refusal 
 	return qgpu_refuse(info, error, refusal->attr, sentence);
 }
 
-/* .running is false as soon as the card's device goes. */
-int qgpu_refuse_going(struct genl_info *info)
+/* .running is false as soon as the card's device goes, and while its driver has it back. */
+int qgpu_refuse_going(struct genl_info *info, const struct qgpu_card *card)
 {
 	return qgpu_refuse(info, -EBUSY, info->attrs[QGPU_A_CARD_INDEX],
-			   "the card is being removed");
+			   READ_ONCE(card->paused) ?
+				   "the card is with its driver: the machine sleeps or ends" :
+				   "the card is being removed");
 }
 
 /* Return: NULL, or why this is no tenant's name. QGPU_NAME_MAX has the rule. */
@@ -215,7 +217,7 @@ static int bind_doit(struct sk_buff *skb, struct genl_info *info)
 		mutex_lock(&card->lock);
 		err = card->running ? qgpu_bind_locked(card, &bind, &refusal) : -EBUSY;
 		if (err)
-			err = err == -EBUSY ? qgpu_refuse_going(info) :
+			err = err == -EBUSY ? qgpu_refuse_going(info, card) :
 					      qgpu_refuse_by(info, err, &refusal);
 		mutex_unlock(&card->lock);
 	}

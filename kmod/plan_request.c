@@ -194,7 +194,7 @@ static int plan_set(struct genl_info *info, struct qgpu_card *card, struct qgpu_
 		return qgpu_refuse(info, -ENOMEM, NULL, "out of memory");
 	mutex_lock(&card->lock);
 	if (!card->running) {
-		err = qgpu_refuse_going(info);
+		err = qgpu_refuse_going(info, card);
 		goto err_unlock;
 	}
 	err = qgpu_plan_set_locked(card, change, &refusal);

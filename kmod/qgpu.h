@@ -156,7 +156,7 @@ struct qgpu_told {
  *
  * [hold_lock]:
  * @held: the driver tells us what exists
- * @paused: and has its card back for a while
+ * @paused: and has its card back for a while; read without it for a sentence
  *
  * [lock]:
  * @method: what enforces; becomes gates when the turn falls back to them

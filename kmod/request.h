@@ -18,7 +18,7 @@ int qgpu_refuse(struct genl_info *info, int error, const struct nlattr *attr, co
 int qgpu_refuse_missing(struct genl_info *info, const struct nlattr *nest, u16 type,
 			const char *sentence);
 int qgpu_refuse_by(struct genl_info *info, int error, const struct qgpu_refusal *refusal);
-int qgpu_refuse_going(struct genl_info *info);
+int qgpu_refuse_going(struct genl_info *info, const struct qgpu_card *card);
 /* -EINVAL if anything in @nest is given twice, else 0. */
 int qgpu_refuse_twice(struct genl_info *info, const struct nlattr *nest);
 

@@ -33,7 +33,8 @@
  *   ENOSPC      guarantees over 100 %, or too many tenants, cgroups
  *   EOPNOTSUPP  understood, but this card or method cannot enforce it: nothing is accepted that
  *               is not enforced
- *   EBUSY       the card is changing method or being removed
+ *   EBUSY       the card is changing method, being removed, or with its driver while the machine
+ *               sleeps or ends
  *   EIO         the card did not take the plan; the former plan is still in force
  */
 #ifndef _UAPI_LINUX_QGPU_H
