@@ -24,8 +24,27 @@ bool continues(const Sample &before, const Sample &now) {
          now.wait_ns >= before.wait_ns && now.throttled_ns >= before.throttled_ns;
 }
 
-// before: null = no rates, only what was counted.
-Rates ratesOf(const Sample &now, const Sample *before, uint64_t delivered_ns) {
+uint64_t grown(uint64_t before, uint64_t now) { return now - std::min(before, now); }
+
+// It did not run between the two, so the wait that was on goes on.
+uint64_t waitingNs(const Sample &before, const Sample &now, uint64_t waiting_ns) {
+  if (now.run_ns != before.run_ns || now.visits != before.visits) return 0;
+  const uint64_t wait_ns = now.wait_ns - before.wait_ns;
+  const uint64_t pause_ns = std::min(wait_ns, now.throttled_ns - before.throttled_ns);
+  return wait_ns == pause_ns ? 0 : waiting_ns + wait_ns - pause_ns;
+}
+
+}  // namespace
+
+void Metrics::clear() {
+  last_.clear();
+  rates_.clear();
+  last_totals_.clear();
+  card_rates_.clear();
+}
+
+// Without a sample that it goes on from: no rates, only what was counted.
+Rates Metrics::ratesOf(const Sample &now, uint64_t delivered_ns) const {
   Rates rates;
   rates.run_ns = now.run_ns;
   rates.wait_ns = now.wait_ns;
@@ -33,6 +52,7 @@ Rates ratesOf(const Sample &now, const Sample *before, uint64_t delivered_ns) {
   rates.hangs = now.hangs;
   rates.counted_ns = now.time_ns - std::min(now.since_ns, now.time_ns);
   rates.source = now.source;
+  const Sample *before = formerOf(now);
   if (!before) return rates;
   const uint64_t run_ns = now.run_ns - before->run_ns;
   rates.interval_ns = now.time_ns - before->time_ns;
@@ -41,27 +61,26 @@ Rates ratesOf(const Sample &now, const Sample *before, uint64_t delivered_ns) {
   rates.work_ppm = ppm(run_ns + now.wait_ns - before->wait_ns, rates.interval_ns);
   rates.throttled_ppm = ppm(now.throttled_ns - before->throttled_ns, rates.interval_ns);
   rates.error_ppm = ppm(now.run_err_ns - before->run_err_ns, delivered_ns);
+  rates.new_plan = now.generation != before->generation;
+  const auto known = rates_.find({now.card_index, *now.tenant_id});
+  rates.waiting_ns = waitingNs(*before, now, known == rates_.end() ? 0 : known->second.waiting_ns);
   return rates;
-}
-
-}  // namespace
-
-void Metrics::clear() {
-  last_.clear();
-  rates_.clear();
 }
 
 void Metrics::update(const std::vector<Sample> &samples) {
   // Card by card: all samples of a card carry one time.
-  std::map<uint32_t, std::vector<const Sample *>> cards;
+  std::map<uint32_t, CardSamples> cards;
   for (const Sample &sample : samples)
-    if (sample.tenant_id) cards[sample.card_index].push_back(&sample);
-  for (const auto &[card, tenants] : cards) updateCard(card, tenants);
+    if (sample.tenant_id)
+      cards[sample.card_index].tenants.push_back(&sample);
+    else
+      cards[sample.card_index].totals = &sample;
+  for (const auto &[card, of_card] : cards) updateCard(card, of_card);
 }
 
-void Metrics::updateCard(uint32_t card, const std::vector<const Sample *> &tenants) {
+void Metrics::updateCard(uint32_t card, const CardSamples &samples) {
   uint64_t delivered_ns = 0;
-  for (const Sample *now : tenants) {
+  for (const Sample *now : samples.tenants) {
     auto last = last_.find({card, *now->tenant_id});
     if (last != last_.end() && last->second.since_ns == now->since_ns &&
         last->second.time_ns == now->time_ns)
@@ -71,18 +90,41 @@ void Metrics::updateCard(uint32_t card, const std::vector<const Sample *> &tenan
     if (now->time_ns - before->time_ns < kIntervalMinNs) return;
     if (*now->tenant_id != QGPU_TENANT_NOBODY) delivered_ns += now->run_ns - before->run_ns;
   }
+  updateTotals(card, samples);
   std::map<Key, Sample> fresh;
   std::map<Key, Rates> rates;
-  for (const Sample *now : tenants) {
+  for (const Sample *now : samples.tenants) {
     const Key key{card, *now->tenant_id};
     fresh[key] = *now;
-    rates[key] = ratesOf(*now, formerOf(*now), delivered_ns);
+    rates[key] = ratesOf(*now, delivered_ns);
   }
   const auto is_of_card = [&](const auto &entry) { return entry.first.first == card; };
   std::erase_if(rates_, is_of_card);
   std::erase_if(last_, is_of_card);
   rates_.merge(rates);
   last_.merge(fresh);
+}
+
+// Before the tenants' samples are the new ones.
+void Metrics::updateTotals(uint32_t card, const CardSamples &samples) {
+  card_rates_.erase(card);
+  const auto before = last_totals_.find(card);
+  if (samples.totals && before != last_totals_.end() &&
+      continues(before->second, *samples.totals)) {
+    const Sample &former = before->second, &now = *samples.totals;
+    const uint64_t span_ns = now.time_ns - former.time_ns;
+    uint64_t nobody_ns = 0;
+    for (const Sample *tenant : samples.tenants)
+      if (const Sample *last = formerOf(*tenant); last && tenant->tenant_id == QGPU_TENANT_NOBODY)
+        nobody_ns = tenant->run_ns - last->run_ns;
+    card_rates_[card] = {span_ns, ppm(grown(former.idle_ns, now.idle_ns), span_ns),
+                         ppm(grown(former.switch_ns, now.switch_ns), span_ns),
+                         ppm(nobody_ns, span_ns)};
+  }
+  if (samples.totals)
+    last_totals_[card] = *samples.totals;
+  else
+    last_totals_.erase(card);
 }
 
 // The sample that this one goes on from; null: none.
@@ -94,6 +136,12 @@ const Sample *Metrics::formerOf(const Sample &now) const {
 std::optional<Rates> Metrics::tenant(uint32_t card_index, uint32_t tenant_id) const {
   auto found = rates_.find({card_index, tenant_id});
   if (found == rates_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<CardRates> Metrics::card(uint32_t card_index) const {
+  auto found = card_rates_.find(card_index);
+  if (found == card_rates_.end()) return std::nullopt;
   return found->second;
 }
 

@@ -21,12 +21,21 @@ struct Rates {
   uint32_t source = QGPU_SOURCE_INFERRED;
   uint32_t work_ppm = 0;       // of wall time it had work
   uint32_t throttled_ppm = 0;  // of wall time it had work and had used up its share
+  bool new_plan = false;       // the plan changed within the interval: it is of no one plan
+  // It has been waiting for so long at least, ceilings' pauses apart; 0: it ran in the interval.
+  uint64_t waiting_ns = 0;
   // Since counting began, counted_ns ago.
   uint64_t counted_ns = 0;
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
-  uint64_t wait_max_ns = 0;  // the longest single one
+  uint64_t wait_max_ns = 0;  // the longest single one that is over
   uint64_t hangs = 0;
+};
+
+// Of a card's time over the interval that the rates of its tenants are of, what they did not get.
+struct CardRates {
+  uint64_t interval_ns = 0;
+  uint32_t idle_ppm = 0, switch_ppm = 0, nobody_ppm = 0;
 };
 
 class Metrics {
@@ -38,14 +47,24 @@ class Metrics {
   void clear();
 
   std::optional<Rates> tenant(uint32_t card_index, uint32_t tenant_id) const;
+  // Absent: there is no interval yet.
+  std::optional<CardRates> card(uint32_t card_index) const;
 
  private:
   using Key = std::pair<uint32_t, uint32_t>;  // card, tenant
-  void updateCard(uint32_t card, const std::vector<const Sample *> &tenants);
+  struct CardSamples {
+    const Sample *totals = nullptr;
+    std::vector<const Sample *> tenants;
+  };
+  void updateCard(uint32_t card, const CardSamples &samples);
+  void updateTotals(uint32_t card, const CardSamples &samples);
+  Rates ratesOf(const Sample &now, uint64_t delivered_ns) const;
   const Sample *formerOf(const Sample &now) const;
 
   std::map<Key, Sample> last_;
   std::map<Key, Rates> rates_;
+  std::map<uint32_t, Sample> last_totals_;
+  std::map<uint32_t, CardRates> card_rates_;
 };
 
 }  // namespace qgpu

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "snapshot_json.hpp"
 
+#include <algorithm>
+
 #include "names.hpp"
 
 namespace qgpu {
@@ -21,7 +23,17 @@ Json toJson(const Rates &rates) {
           {"run_ns", rates.run_ns},
           {"wait_ns", rates.wait_ns},
           {"wait_max_ns", rates.wait_max_ns},
+          {"wait_longest_ns", std::max(rates.wait_max_ns, rates.waiting_ns)},
+          {"waiting_ns", rates.waiting_ns},
+          {"new_plan", rates.new_plan},
           {"hangs", rates.hangs}};
+}
+
+Json toJson(const CardRates &rates) {
+  return {{"interval_ns", rates.interval_ns},
+          {"idle_ppm", rates.idle_ppm},
+          {"switch_ppm", rates.switch_ppm},
+          {"nobody_ppm", rates.nobody_ppm}};
 }
 
 Json toJson(const TenantStatus &tenant) {
@@ -130,6 +142,8 @@ Json toJson(const CardSnapshot &card, const Metrics *metrics, const Ledger *ledg
                {"tsgs", info.tsgs},
                {"tenants", std::move(tenants)}};
   if (counters) json["counters"] = countersOf(*counters);
+  if (auto rates = metrics ? metrics->card(info.index) : std::nullopt)
+    json["measured"] = toJson(*rates);
   if (info.executor) json["executor"] = toJson(*info.executor);
   return json;
 }

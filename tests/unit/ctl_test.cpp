@@ -167,7 +167,7 @@ TEST_F(Ctl, StatusShowsRareSettingsOnlyWhereATenantHasThem) {
       "[[card]]\nmatch = 0\n[tenant.web]\nclass = \"online\"\nwake_within = \"2ms\"\n"
       "[tenant.lab]\nceiling = 30\n");
   EXPECT_EQ(run({"status"}), kExitOk) << err;
-  EXPECT_NE(out.find("tenant   weight  guarantee  ceiling   class  wake within  effective"),
+  EXPECT_NE(out.find("tenant   weight  guarantee  ceiling   class  wake within  entitled"),
             std::string::npos)
       << out;
   EXPECT_NE(out.find("web         100      0.0 %        -  online       2.0 ms"), std::string::npos)
@@ -239,7 +239,7 @@ TEST_F(Ctl, SetAppliesMarksAndResets) {
   EXPECT_NE(out.find("GPU-0: would be"), std::string::npos) << out;
   // A card that is only asked has planned nothing: neither 0 % nor what is in force now.
   EXPECT_NE(out.find("computed by the card when it is set"), std::string::npos) << out;
-  EXPECT_EQ(out.find("0.0 %", out.find("effective")), out.find("0.0 %")) << out;
+  EXPECT_EQ(out.find("0.0 %", out.find("entitled")), out.find("0.0 %")) << out;
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 200u);
   EXPECT_EQ(run({"tenant", "set", "a", "--weight", "50", "--guarantee", "0.1"}), kExitOk) << err;
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 50u);

@@ -88,6 +88,31 @@ TEST(Doctor, EachIllnessIsNamedAndHasARemedy) {
   }
 }
 
+TEST(Doctor, WhoGetsNothingIsNamed) {
+  MachineFacts facts = healthy();
+  facts.status["cards"][0]["tenants"] = {
+      {{"name", "poor"},
+       {"effective", {{"share_ppm", 250'000}}},
+       {"measured",
+        {{"interval_ns", 1'000'000'000},
+         {"share_ppm", 0},
+         {"work_ppm", 1'000'000},
+         {"waiting_ns", 12'000'000'000}}}},
+      {{"name", "rich"},
+       {"effective", {{"share_ppm", 750'000}}},
+       {"measured",
+        {{"interval_ns", 1'000'000'000}, {"share_ppm", 1'000'000}, {"work_ppm", 1'000'000}}}}};
+  const auto findings = findingsOf(facts);
+  EXPECT_FALSE(isHealthy(findings));
+  const std::string text = findingsText(findings);
+  EXPECT_NE(text.find("tenant poor is starved: it had work for 100.0 % of the last 1.0 s and got "
+                      "0.0 % of the card, entitled to 25.0 %; it has been waiting for 12.0 s"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("qgpuctl explain poor"), std::string::npos) << text;
+  EXPECT_EQ(text.find("rich"), std::string::npos) << text;
+}
+
 TEST(Doctor, MethodRmNeedsNoModule) {
   MachineFacts facts = healthy();
   facts.is_module_loaded = false;

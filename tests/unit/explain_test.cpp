@@ -10,6 +10,7 @@
 #include "fakes/fake_clock.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "fakes/temp_folder.hpp"
+#include "starved.hpp"
 #include "verbs.hpp"
 
 namespace qgpu::ctl {
@@ -44,8 +45,9 @@ class Explain : public ::testing::Test {
     const char *tenant;
     uint64_t run_ms, wait_ms, throttled_ms = 0, wait_max_ms = 0, hangs = 0;
   };
-  void pass(const std::vector<Second> &seconds) {
-    sample({});
+  // samples: 1: it goes on from what was counted last.
+  void pass(const std::vector<Second> &seconds, int samples = 2) {
+    if (samples == 2) sample({});
     sample(seconds);
   }
 
@@ -84,6 +86,7 @@ class Explain : public ::testing::Test {
       total.tenant_id = kernel.findTenant(0, name)->id;
       total.source = QGPU_SOURCE_SAMPLED;
       total.since_ns = 1;
+      total.generation = kernel.card(0).info.generation;
       total.time_ns += kSecondNs;
       for (const Second &second : seconds) {
         if (second.tenant != std::string(name)) continue;
@@ -211,6 +214,71 @@ TEST_F(Explain, OneThatTheOthersLeaveNothingIsToldWhoRuns) {
   EXPECT_EQ(reasonOf("a"), "nothing-left");
   EXPECT_EQ(sentenceOf("a"),
             "online and normal tenants leave it nothing: b (80.0 %), capped (20.0 %)");
+}
+
+// However much one interval may be off by: two views of one status do not contradict each other.
+TEST_F(Explain, WhoIsStarvedIsNotSaidToHaveWhatIsPromised) {
+  for (uint64_t run_ms = 0; run_ms <= 500; run_ms += 10) {
+    pass({{"a", run_ms, 1000 - run_ms}, {"b", 600, 400}, {"capped", 100, 0}});
+    const Json card = cardOf("a");
+    for (const Json &tenant : statusJson(daemon)["cards"][0]["tenants"])
+      if (tenant["name"] == "a" && isStarved(tenant)) {
+        EXPECT_NE(card["why"]["reason"], "as-promised") << run_ms;
+      }
+  }
+}
+
+TEST_F(Explain, RightAfterAChangeNobodyJudges) {
+  pass({{"a", 500, 500}, {"b", 250, 750}, {"capped", 200, 0}});
+  kernel.card(0).info.generation++;
+  pass({{"a", 0, 1000}, {"b", 900, 100}}, 1);
+  EXPECT_EQ(reasonOf("a"), "new-plan");
+  EXPECT_EQ(whysText(statusJson(daemon), "")->find("STARVED"), std::string::npos);
+  pass({{"a", 0, 1000}, {"b", 900, 100}}, 1);
+  EXPECT_EQ(reasonOf("a"), "waits");
+  EXPECT_NE(whysText(statusJson(daemon), "")->find("STARVED"), std::string::npos);
+}
+
+TEST_F(Explain, TheWaitThatIsOnIsTheLongest) {
+  pass({{"a", 0, 1000, 0, 9}, {"b", 900, 100}});
+  EXPECT_EQ(cardOf("a")["measured"]["wait_max_ns"], 9'000'000);
+  EXPECT_EQ(cardOf("a")["measured"]["wait_longest_ns"], 1'000'000'000);
+  EXPECT_EQ(cardOf("a")["wait_passed_promise"], true);
+  EXPECT_NE(explanationText(*explain("a")).find("1.0 s"), std::string::npos);
+}
+
+// Each reason comes with what an admin would type.
+TEST_F(Explain, EachReasonNamesItsRemedy) {
+  const auto remedy = [&](const std::string &tenant) -> std::string {
+    return cardOf(tenant)["why"]["remedy"];
+  };
+  EXPECT_EQ(remedy("a"), "qgpuctl doctor");  // not measured
+  pass({{"a", 500, 500}, {"b", 250, 750}, {"capped", 200, 0}});
+  EXPECT_EQ(remedy("a"), "qgpuctl tenant set a --weight 400");
+  EXPECT_NE(
+      explanationText(*explain("a")).find("to change it: qgpuctl tenant set a --weight 400\n"),
+      std::string::npos);
+  pass({{"a", 200, 800}, {"b", 500, 500}, {"capped", 200, 0}});
+  EXPECT_EQ(remedy("a"), "qgpuctl log --card 0");
+  EXPECT_NE(whysText(statusJson(daemon), "")->find("to change it for a: qgpuctl log --card 0\n"),
+            std::string::npos);
+  pass({{"a", 200, 100}, {"b", 600, 100}});
+  EXPECT_EQ(remedy("a"), "qgpuctl tenant set a --class online");
+  kernel.findTenant(0, "capped")->share_ppm = 333'333;
+  pass({{"capped", 200, 800, 700}, {"a", 700, 300}});
+  EXPECT_EQ(remedy("capped"), "qgpuctl tenant set capped --ceiling 100");
+  setClass("b", QGPU_CLASS_OFFLINE);
+  kernel.findTenant(0, "b")->share_ppm = 0;
+  pass({{"b", 0, 1000}, {"a", 800, 200}}, 1);
+  pass({{"b", 0, 1000}, {"a", 800, 200}}, 1);
+  EXPECT_EQ(remedy("b"), "qgpuctl tenant set b --class normal");
+  kernel.findTenant(0, "a")->tsgs = 0;
+  EXPECT_EQ(remedy("a"), "qgpuctl run --tenant a -- COMMAND");
+  EXPECT_EQ(remedy("default"), "qgpuctl log --card 0");
+  ASSERT_TRUE(daemon.setPolicy("0", QGPU_POLICY_BEST_EFFORT, Daemon::Mode::kApply));
+  EXPECT_EQ(remedy("a"), "qgpuctl policy 0 burst-share");
+  kernel.card(0).info.state = QGPU_CARD_DEGRADED;
+  EXPECT_EQ(remedy("a"), "qgpuctl doctor");
 }
 
 // A line each, with who is starved and the same reason that the tenant's own explanation has.

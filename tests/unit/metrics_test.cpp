@@ -67,5 +67,69 @@ TEST(Metrics, TooShortAnIntervalIsNotANewOne) {
   EXPECT_EQ(metrics.tenant(0, 2)->use_ppm, 500'000u);
 }
 
+// Of the same interval as the tenants' rates.
+TEST(Metrics, WhatTenantsDidNotGetIsOfTheirInterval) {
+  Metrics metrics;
+  const auto update = [&](uint64_t time_ns, uint64_t idle_ns, uint64_t switch_ns,
+                          uint64_t nobody_ns) {
+    Sample totals;
+    totals.time_ns = time_ns;
+    totals.since_ns = 1;
+    totals.idle_ns = idle_ns;
+    totals.switch_ns = switch_ns;
+    metrics.update({totals, sampleOf(QGPU_TENANT_NOBODY, time_ns, nobody_ns),
+                    sampleOf(2, time_ns, time_ns / 2)});
+  };
+  update(kSecondNs, 900'000'000, 7, 0);
+  EXPECT_FALSE(metrics.card(0));
+  update(3 * kSecondNs, 1'400'000'000, 20'000'007, 100'000'000);
+  EXPECT_EQ(metrics.card(0)->interval_ns, 2 * kSecondNs);
+  EXPECT_EQ(metrics.card(0)->interval_ns, metrics.tenant(0, 2)->interval_ns);
+  EXPECT_EQ(metrics.card(0)->idle_ppm, 250'000u);
+  EXPECT_EQ(metrics.card(0)->switch_ppm, 10'000u);
+  EXPECT_EQ(metrics.card(0)->nobody_ppm, 50'000u);
+  // Too short to be one.
+  update(3 * kSecondNs + 1000, 1'400'001'000, 20'000'007, 100'000'000);
+  EXPECT_EQ(metrics.card(0)->interval_ns, 2 * kSecondNs);
+  EXPECT_FALSE(metrics.card(1));
+}
+
+TEST(Metrics, TheWaitThatIsOnIsCounted) {
+  Metrics metrics;
+  Sample sample = sampleOf(2, kSecondNs, 100);
+  const auto pass = [&](uint64_t run_ns, uint64_t wait_ns, uint64_t throttled_ns) {
+    sample.time_ns += kSecondNs;
+    sample.run_ns += run_ns;
+    sample.wait_ns += wait_ns;
+    sample.throttled_ns += throttled_ns;
+    metrics.update({sample});
+    return metrics.tenant(0, 2)->waiting_ns;
+  };
+  metrics.update({sample});
+  EXPECT_EQ(pass(0, kSecondNs, 0), kSecondNs);
+  EXPECT_EQ(pass(0, kSecondNs, 0), 2 * kSecondNs);
+  // Not what a ceiling keeps from it.
+  EXPECT_EQ(pass(0, kSecondNs, kSecondNs / 4), 2 * kSecondNs + 3 * kSecondNs / 4);
+  EXPECT_EQ(pass(1, kSecondNs, 0), 0u);
+  EXPECT_EQ(pass(0, kSecondNs, 0), kSecondNs);
+  EXPECT_EQ(pass(0, 0, 0), 0u);  // it has no work any more
+  EXPECT_EQ(pass(0, kSecondNs, kSecondNs), 0u);
+}
+
+TEST(Metrics, AnIntervalInWhichThePlanChangedIsMarked) {
+  Metrics metrics;
+  Sample sample = sampleOf(2, kSecondNs, 100);
+  const auto pass = [&](uint64_t generation) {
+    sample.time_ns += kSecondNs;
+    sample.generation = generation;
+    metrics.update({sample});
+    return metrics.tenant(0, 2)->new_plan;
+  };
+  EXPECT_FALSE(pass(5));
+  EXPECT_FALSE(pass(5));
+  EXPECT_TRUE(pass(6));
+  EXPECT_FALSE(pass(6));
+}
+
 }  // namespace metrics_test
 }  // namespace qgpu

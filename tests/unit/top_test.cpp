@@ -30,12 +30,9 @@ Json tenantOf(const std::string &name, uint32_t asked_ppm, uint32_t got_ppm, uin
             {"wait_max_ns", 2'500'000}}}};
 }
 
-Json cardOf(uint32_t index, Json tenants, uint64_t elapsed_ns = 0, uint64_t idle_ns = 0) {
-  Json card = {{"index", index},  {"name", "Fake T4"}, {"policy", "burst-share"},
-               {"method", "sim"}, {"state", "ok"},     {"tenants", std::move(tenants)}};
-  card["counters"] = {
-      {"elapsed_ns", elapsed_ns}, {"idle_ns", idle_ns}, {"switch_ns", 0}, {"nobody_ns", 0}};
-  return card;
+Json cardOf(uint32_t index, Json tenants) {
+  return {{"index", index},  {"name", "Fake T4"}, {"policy", "burst-share"},
+          {"method", "sim"}, {"state", "ok"},     {"tenants", std::move(tenants)}};
 }
 
 Json twoCards() {
@@ -58,11 +55,12 @@ size_t at(const std::string &text, const std::string &what) {
   return found;
 }
 
-TEST(Top, ShowsAskedAndGotAndWhoIsStarvedInWords) {
+TEST(Top, ShowsEntitledAndGotAndWhoIsStarvedInWords) {
   TopView view;
   view.update(twoCards());
   const std::string text = screenOf(view);
   at(text, "card 0  Fake T4  burst-share, sim  ok");
+  at(text, "entitled");
   const size_t poor = at(text, "  poor");
   const std::string line = text.substr(poor, text.find('\n', poor) - poor);
   for (const char *what : {"60.0 %", "10.0 %", "90.0 %", "2.5 ms", "STARVED"}) at(line, what);
@@ -83,12 +81,16 @@ TEST(Starved, IsWhoHasWorkAndGetsLessThanItIsToHave) {
   EXPECT_FALSE(isStarved(unmeasured));
   unmeasured.erase("measured");
   EXPECT_FALSE(isStarved(unmeasured));
+  // Of no one plan.
+  Json changed = tenantOf("a", 600'000, 0, 1'000'000);
+  changed["measured"]["new_plan"] = true;
+  EXPECT_FALSE(isStarved(changed));
   EXPECT_EQ(starvedText(twoCards()["cards"][0]), "");
   EXPECT_EQ(starvedText(twoCards()["cards"][1]), "starved: poor; why: qgpuctl explain poor");
   EXPECT_NE(cardText(twoCards()["cards"][1]).find("  starved: poor; why:"), std::string::npos);
 }
 
-TEST(Top, BarHasWhatWasGotAndAMarkWhereTheAskedEnds) {
+TEST(Top, BarHasWhatWasGotAndAMarkWhereWhatItIsEntitledToEnds) {
   TopView view;
   view.update(Json{{"cards", {cardOf(0, {tenantOf("a", 500'000, 250'000, 1)})}}});
   const std::string text = screenOf(view, 82 + 20);
@@ -115,7 +117,7 @@ TEST(Top, KeysSortAndChooseACard) {
   view.update(twoCards());
   std::string text = screenOf(view);
   EXPECT_LT(at(text, "  batch"), at(text, "  web"));
-  for (const char *sort : {"sort: asked", "sort: waiting", "sort: name", "sort: got"}) {
+  for (const char *sort : {"sort: entitled", "sort: waiting", "sort: name", "sort: got"}) {
     EXPECT_TRUE(view.press('s'));
     at(screenOf(view), sort);
   }
@@ -178,13 +180,30 @@ TEST(Top, WithoutNewsTheOldStaysAndItIsSaid) {
   EXPECT_EQ(screenOf(view).find("NO NEWS"), std::string::npos);
 }
 
-TEST(Top, CardsPartsAreOfTheSpanBetweenTwoLooks) {
+TEST(Top, CardsPartsAreOfTheIntervalThatTheLineNames) {
   TopView view;
-  view.update(Json{{"cards", {cardOf(0, Json::array(), 10'000, 9'000)}}});
-  view.update(Json{{"cards", {cardOf(0, Json::array(), 11'000, 9'250)}}});
-  at(screenOf(view), "idle 25.0 %, switching 0.0 %, nobody 0.0 %");
-  view.update(Json{{"cards", {cardOf(0, Json::array(), 11'000, 9'250)}}});
-  at(screenOf(view), "idle 25.0 %");
+  Json status = twoCards();
+  status["cards"][0]["measured"] = {{"interval_ns", 1'000'000'000},
+                                    {"idle_ppm", 250'000},
+                                    {"switch_ppm", 0},
+                                    {"nobody_ppm", 1'000}};
+  view.update(status);
+  at(screenOf(view), "ok  last 1.0 s: idle 25.0 %, switching 0.0 %, nobody 0.1 %");
+  // Nothing is shown where nothing was measured, least of all what was since counting began.
+  status["cards"][0].erase("measured");
+  status["cards"][0]["counters"] = {{"elapsed_ns", 1000}, {"idle_ns", 900}};
+  view.update(status);
+  EXPECT_EQ(screenOf(view).find("idle 9"), std::string::npos);
+}
+
+TEST(Top, TheLongestWaitIsTheOneThatIsOnIfThatIsLonger) {
+  TopView view;
+  Json status = twoCards();
+  Json &measured = status["cards"][1]["tenants"][0]["measured"];
+  measured["waiting_ns"] = measured["wait_longest_ns"] = 12'000'000'000;
+  view.update(status);
+  at(screenOf(view), "12.0 s");
+  at(starvedText(status["cards"][1]), "starved: poor (waits for 12.0 s); why:");
 }
 
 TEST(Top, ShowsPids) {

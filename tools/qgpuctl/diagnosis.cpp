@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "screen.hpp"
+#include "starved.hpp"
 
 namespace qgpu::ctl {
 
@@ -181,6 +182,11 @@ void addCard(Findings &findings, const Json &card) {
     findings.good(what, text(card, "policy") + " by method " + text(card, "method"));
   if (text(card, "state") == "ok" && !card.contains("counters"))
     findings.bad(what, "tells no counters", "journalctl -u qgpud");
+  for (const Json &tenant : card.value("tenants", Json::array()))
+    if (isStarved(tenant))
+      findings.bad(what,
+                   "tenant " + text(tenant, "name") + " is starved: it " + starvationText(tenant),
+                   "qgpuctl explain " + text(tenant, "name"));
   const Json executor = card.value("executor", Json::object());
   if (executor.value("controls_refused", uint64_t{0}))
     findings.hint(what,

@@ -9,6 +9,7 @@
 
 #include "names.hpp"
 #include "promise.hpp"
+#include "remedy.hpp"
 #include "screen.hpp"
 #include "starved.hpp"
 
@@ -165,13 +166,18 @@ std::optional<Reason> whyItCannotRun(const Case &of) {
   if (number(of.measured, "interval_ns") == 0)
     return Reason{"not-measured", "nothing is measured yet: only qgpud measures, once a second"};
   if (ppmOf(of.measured, "work_ppm") == 0) return Reason{"no-work", "it had no work"};
+  if (of.measured.value("new_plan", false))
+    return Reason{"new-plan", "the plan changed within the last " +
+                                  duration(number(of.measured, "interval_ns")) +
+                                  " that was measured: what it gets by it is not known yet"};
   return std::nullopt;
 }
 
+// Whom the other views call starved got less, whatever one interval may be off by.
 std::optional<Reason> whyLess(const Case &of) {
   const uint32_t work_ppm = ppmOf(of.measured, "work_ppm");
   const uint32_t throttled_ppm = ppmOf(of.measured, "throttled_ppm");
-  if (of.gotPpm() + of.slackPpm() >= of.promisedPpm()) return std::nullopt;
+  if (!isStarved(of.tenant) && of.gotPpm() + of.slackPpm() >= of.promisedPpm()) return std::nullopt;
   if (throttled_ppm && of.ceilingPpm() < QGPU_PPM && !of.ofWallTime())
     return Reason{"ceiling", "its ceiling of " + percent(of.ceilingPpm()) + " held it back for " +
                                  percent(throttled_ppm) + " of the time"};
@@ -260,7 +266,7 @@ bool passedItsPromise(const Case &of) {
   if (text(of.card, "method") == "rm" || hasNothing(of)) return false;
   const uint64_t promised_ns =
       of.computed.is_null() ? 0 : number(of.computed.at("worst"), "wait_ns");
-  return promised_ns && number(of.measured, "wait_max_ns") > promised_ns + kLookNs;
+  return promised_ns && longestWaitNs(of.measured) > promised_ns + kLookNs;
 }
 
 // ---- one card ----
@@ -295,7 +301,10 @@ Json cardExplanation(const Json &card, const Json &tenant) {
           {"place", text(tenant, "place")},
           {"place_sentence", placeText(of)},
           {"others", waits_for},
-          {"why", {{"reason", why.word}, {"sentence", why.sentence}}},
+          {"why",
+           {{"reason", why.word},
+            {"sentence", why.sentence},
+            {"remedy", remedyOf(of.card, of.tenant, why.word)}}},
           {"windows_by_lag", somebodyHasTurns(of)},
           {"others_hung", somebodyHung(card)},
           {"wait_passed_promise", passedItsPromise(of)}};
@@ -334,7 +343,8 @@ std::string numbersText(const Json &card) {
              has_rate ? percent(number(measured, "share_ppm")) : "-",
              has_rate ? percent(number(measured, "use_ppm")) : "-"});
   table.add({"longest wait", "-", figure(all, "wait_ns", duration),
-             figure(worst, "wait_ns", duration), figure(measured, "wait_max_ns", duration), "-"});
+             figure(worst, "wait_ns", duration),
+             measured.contains("wait_max_ns") ? duration(longestWaitNs(measured)) : "-", "-"});
   table.add({"off in 1 s", "-", figure(all, "off_ppm", points), figure(worst, "off_ppm", points),
              has_rate ? "+- " + percent(number(measured, "error_ppm")) : "-", "-"});
   const auto loss = [&](const Json &of) {
@@ -397,7 +407,8 @@ std::string explainedText(const Json &card) {
          text(card, "state") + (card.value("edited", false) ? ", set at run time" : "") + "\n";
   out += askedText(card.at("asked")) + numbersText(card) + longestWaitText(card);
   if (!text(card, "place_sentence").empty()) out += "  " + text(card, "place_sentence") + "\n";
-  return out + "  why: " + text(card.at("why"), "sentence") + "\n";
+  return out + "  why: " + text(card.at("why"), "sentence") +
+         "\n  to change it: " + text(card.at("why"), "remedy") + "\n";
 }
 
 bool isCard(const Json &card, const std::string &selector) {
@@ -436,16 +447,21 @@ Result<std::string> whysText(const Json &status, const std::string &card) {
   std::string out;
   for (const Json &one : status.at("cards")) {
     if (!isCard(one, card)) continue;
-    Table table({"tenant", "to have", "got", "", "why"});
+    Table table({"tenant", "entitled", "got", "", "why"});
+    std::string remedies;
     for (const Json &tenant : one.at("tenants")) {
       const Json measured = measuredOf(tenant), computed = nullptr;
-      table.add({text(tenant, "name"), percent(askedPpm(tenant)), percent(gotPpm(tenant)),
-                 isStarved(tenant) ? "STARVED" : "",
-                 whyOf({one, tenant, computed, measured}).sentence});
+      const Case of{one, tenant, computed, measured};
+      const Reason why = whyOf(of);
+      table.add({text(tenant, "name"), percent(entitledPpm(tenant)), percent(gotPpm(tenant)),
+                 isStarved(tenant) ? "STARVED" : "", why.sentence});
+      if (isStarved(tenant))
+        remedies += "  to change it for " + text(tenant, "name") + ": " +
+                    remedyOf(of.card, of.tenant, why.word) + "\n";
     }
     table.leftFrom(3);
     out += "card " + std::to_string(number(one, "index")) + "  " + text(one, "uuid") + "  " +
-           text(one, "policy") + ", " + text(one, "state") + "\n" + table.text("  ");
+           text(one, "policy") + ", " + text(one, "state") + "\n" + table.text("  ") + remedies;
   }
   if (out.empty()) return Error{ENODEV, card.empty() ? "there is no card" : "no such card", card};
   return out + "qgpuctl explain TENANT has the promises and figures of one\n";

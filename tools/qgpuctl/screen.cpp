@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "printable.hpp"
 #include "starved.hpp"
 
 namespace qgpu::ctl {
@@ -97,7 +98,7 @@ std::string tenantsText(const Json &tenants) {
 
   std::vector<std::string> head = {"tenant", "weight", "guarantee"};
   for (const RareColumn &column : rare) head.push_back(column.title);
-  append(head, {"effective", "slice", "window", "measured", "of wall time", "awake", "TSGs"});
+  append(head, {"entitled", "slice", "window", "measured", "of wall time", "awake", "TSGs"});
   Table table(std::move(head));
   for (const Json &tenant : tenants) {
     const Json &asked = tenant.at("asked");
@@ -120,7 +121,7 @@ std::string changedText(const std::vector<Json> &tenants) {
   const std::vector<RareColumn> rare = rareColumns(tenants);
   std::vector<std::string> head = {"tenant", "weight", "guarantee"};
   for (const RareColumn &column : rare) head.push_back(column.title);
-  append(head, {"effective", "slice"});
+  append(head, {"entitled", "slice"});
   Table table(std::move(head));
   for (const Json &tenant : tenants) {
     std::vector<std::string> row = {text(tenant, "name"), std::to_string(number(tenant, "weight")),
@@ -151,6 +152,11 @@ std::string shellQuoted(const std::string &text) {
   std::string out = "'";
   for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
+}
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string &cell : row) cell = harmless(cell);
+  rows_.push_back(std::move(row));
 }
 
 std::string Table::text(const std::string &indent) const {
@@ -306,7 +312,7 @@ std::string outcomeText(const Json &outcome, bool dry_run) {
     out += changedText(card.value("tenants", std::vector<Json>()));
   }
   if (dry_run && !cards.empty())
-    out += "effective shares and slices are computed by the card when it is set\n";
+    out += "shares and slices are computed by the card when it is set\n";
   return out;
 }
 

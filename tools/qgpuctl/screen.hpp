@@ -21,7 +21,7 @@ std::string shellQuoted(const std::string &text);
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<std::string> row);
   void leftFrom(size_t column) { left_from_ = column; }
   std::string text(const std::string &indent) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// qgpuctl status: cards and tenants, asked, effective and measured.
+// qgpuctl status: cards and tenants, asked, entitled to and measured.
 #include <cstdio>
 #include <memory>
 
@@ -10,7 +10,7 @@
 namespace qgpu::ctl {
 
 void addStatus(CLI::App &app, Context &context) {
-  auto *verb = app.add_subcommand("status", "cards and tenants: asked, effective, measured");
+  auto *verb = app.add_subcommand("status", "cards and tenants: asked, entitled to, measured");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "everything, for programs: shares in ppm, times in ns");
   verb->footer("example: qgpuctl status");

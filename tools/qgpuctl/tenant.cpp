@@ -28,7 +28,7 @@ struct SetOptions {
 int list(const std::string &socket) {
   auto status = readStatus(socket);
   if (!status) return complain(status.error());
-  Table table({"tenant", "card", "weight", "guarantee", "effective", "measured"});
+  Table table({"tenant", "card", "weight", "guarantee", "entitled", "measured"});
   for (const Json &card : status->at("cards")) {
     for (const Json &tenant : card.at("tenants")) {
       Json measured = tenant.value("measured", Json::object());
@@ -87,7 +87,7 @@ int show(const std::string &socket, const std::string &name, bool json) {
     if (auto hang_ns = asked.value("hang_ns", uint64_t{0}))
       std::printf(", hang timeout %s", duration(hang_ns).c_str());
     std::printf("\n");
-    std::printf("    effective  share %s, slice %s, window %s\n",
+    std::printf("    entitled   share %s, slice %s, window %s\n",
                 percent(effective.at("share_ppm").get<uint64_t>()).c_str(),
                 duration(effective.at("slice_ns").get<uint64_t>()).c_str(),
                 duration(effective.at("window_ns").get<uint64_t>()).c_str());

@@ -225,13 +225,13 @@ void addTop(CLI::App &app, Context &context) {
   verb->add_flag("--once", options->once, "print it once, as when the output is no terminal");
   verb->footer(
       "example: qgpuctl top\n"
-      "asked: what the plan gives it now. got, and # in the bar: of the time delivered to tenants "
-      "in\n"
-      "the last second; | is what it asked. of time: of the clock's time. waiting: of the clock's\n"
-      "time it had work and was not on the engine. longest: single wait since counting began.\n"
-      "STARVED: it had work all the time and got less than nine tenths of what it asked, or "
-      "nothing\n"
-      "because nothing is left to it; qgpuctl explain TENANT says why.\n"
+      "entitled: what the plan gives it now. got, and # in the bar: of the time delivered to\n"
+      "tenants; | is what it is entitled to. of time: of the clock's time. waiting: of the "
+      "clock's\n"
+      "time it had work and was not on the engine. All of the interval that the card's line\n"
+      "names. longest: single wait since counting began, the one that is on with it.\n"
+      "STARVED: it had work all the time and got less than nine tenths of what it is entitled to,\n"
+      "or nothing because nothing is left to it; qgpuctl explain TENANT says why.\n"
       "h shows the keys; NO_COLOR=1 in the environment: no colours");
   verb->callback([&context, options] {
     Feed feed(context.socket);

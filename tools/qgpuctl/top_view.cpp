@@ -40,15 +40,15 @@ uint64_t waitPpm(const Json &tenant) {
   return work_ppm - std::min(work_ppm, use_ppm);
 }
 
-// "[####    |   ]": what it got, and where what it asked ends.
-std::string bar(uint64_t got_ppm, uint64_t asked_ppm, size_t width) {
+// "[####    |   ]": what it got, and where what it is entitled to ends.
+std::string bar(uint64_t got_ppm, uint64_t entitled_ppm, size_t width) {
   const auto place = [&](uint64_t ppm) {
     return std::min(width, static_cast<size_t>(
                                static_cast<double>(ppm) / kPpm * static_cast<double>(width) + 0.5));
   };
   std::string out(place(got_ppm), '#');
   out.resize(width, '.');
-  const size_t mark = place(asked_ppm);
+  const size_t mark = place(entitled_ppm);
   if (mark > 0) out[mark - 1] = '|';
   return "[" + out + "]";
 }
@@ -64,6 +64,16 @@ std::string pidsText(const std::vector<uint32_t> &pids) {
   return pids.size() > 2 ? out + " +" + std::to_string(pids.size() - 2) : out;
 }
 
+// Of the interval that the tenants' figures are of.
+std::string partsText(const Json &card) {
+  const Json &measured = part(card, "measured");
+  if (number(measured, "interval_ns") == 0) return "";
+  return "last " + duration(number(measured, "interval_ns")) + ": idle " +
+         percent(number(measured, "idle_ppm")) + ", switching " +
+         percent(number(measured, "switch_ppm")) + ", nobody " +
+         percent(number(measured, "nobody_ppm"));
+}
+
 TopLine cut(TopLine line, size_t width) {
   TopLine out;
   for (TopSpan &span : line) {
@@ -76,21 +86,21 @@ TopLine cut(TopLine line, size_t width) {
 
 constexpr const char *kHelp[] = {
     "",
-    "  s        sort by: got, asked, waiting, name",
+    "  s        sort by: got, entitled, waiting, name",
     "  c        one card after the other, then all",
     "  p space  pause, and go on",
     "  up down  scroll; also j k, page up, page down",
     "  h ?      this, and back",
     "  q        end",
     "",
-    "  asked    what the plan gives it among those that have work now",
-    "  got      of the time delivered to tenants in the last second: # in the bar, | is what it "
-    "asked",
+    "  entitled what the plan gives it among those that have work now",
+    "  got      of the time delivered to tenants: # in the bar, | is what it is entitled to",
     "  of time  of the clock's time",
     "  waiting  of the clock's time it had work and was not on the engine",
-    "  longest  single wait since counting began",
-    "  STARVED  it had work all the time and got less than nine tenths of what it asked, or",
-    "           nothing because nothing is left to it: qgpuctl explain TENANT says why"};
+    "  longest  single wait since counting began, the one that is on with it",
+    "  STARVED  it had work all the time and got less than nine tenths of what it is entitled",
+    "           to, or nothing because nothing is left to it: qgpuctl explain TENANT says why",
+    "  All but longest is of the interval that the card's line names, that line too."};
 
 }  // namespace
 
@@ -101,26 +111,11 @@ std::string plainText(const TopLine &line) {
   return out;
 }
 
-TopView::CardTime TopView::timeOf(const Json &card) {
-  const Json &counters = part(card, "counters");
-  return {number(counters, "elapsed_ns"), number(counters, "nobody_ns"),
-          number(counters, "switch_ns"), number(counters, "idle_ns")};
-}
-
 void TopView::update(Json status, TopPids pids) {
   if (paused_) return;
   status_ = std::move(status);
   pids_ = std::move(pids);
   trouble_.clear();
-  for (const Json &card : part(status_, "cards")) {
-    const auto index = static_cast<uint32_t>(number(card, "index"));
-    const CardTime now = timeOf(card);
-    CardTime &last = time_[index];
-    // The counters come anew once a second or so; a span of none would give no rate.
-    if (now.elapsed_ns == last.elapsed_ns) continue;
-    former_[index] = now.elapsed_ns > last.elapsed_ns ? last : CardTime{};
-    last = now;
-  }
 }
 
 bool TopView::press(char key) {
@@ -169,7 +164,7 @@ void TopView::cycleCard() {
 }
 
 TopLine TopView::titleLine() const {
-  constexpr const char *kSorts[] = {"got", "asked", "waiting", "name"};
+  constexpr const char *kSorts[] = {"got", "entitled", "waiting", "name"};
   size_t tenants = 0;
   for (const Json &card : part(status_, "cards")) tenants += part(card, "tenants").size();
   TopLine line = {
@@ -182,23 +177,6 @@ TopLine TopView::titleLine() const {
   return line;
 }
 
-std::string TopView::partsText(const Json &card) const {
-  const auto index = static_cast<uint32_t>(number(card, "index"));
-  auto now = time_.find(index);
-  auto before = former_.find(index);
-  if (now == time_.end() || before == former_.end()) return "";
-  const uint64_t span_ns = now->second.elapsed_ns - before->second.elapsed_ns;
-  if (span_ns == 0) return "";
-  const auto of = [&](uint64_t CardTime::*member) {
-    const uint64_t part_ns =
-        now->second.*member - std::min(now->second.*member, before->second.*member);
-    return percent(
-        static_cast<uint64_t>(static_cast<double>(part_ns) / static_cast<double>(span_ns) * kPpm));
-  };
-  return "idle " + of(&CardTime::idle_ns) + ", switching " + of(&CardTime::switch_ns) +
-         ", nobody " + of(&CardTime::nobody_ns);
-}
-
 std::vector<const Json *> TopView::sorted(const Json &tenants) const {
   std::vector<const Json *> list;
   for (const Json &tenant : tenants) list.push_back(&tenant);
@@ -206,8 +184,8 @@ std::vector<const Json *> TopView::sorted(const Json &tenants) const {
     switch (sort_) {
       case Sort::kGot:
         return gotPpm(tenant);
-      case Sort::kAsked:
-        return askedPpm(tenant);
+      case Sort::kEntitled:
+        return entitledPpm(tenant);
       case Sort::kWait:
         return waitPpm(tenant);
       case Sort::kName:
@@ -234,11 +212,11 @@ TopLine TopView::tenantLine(const Json &tenant, uint32_t card, size_t bar_width)
                          : tenant.value("awake", false) ? TopStyle::kPlain
                                                         : TopStyle::kFaint;
   return {{style, "  " + padded(text(tenant, "name"), kNameWidth) +
-                      padded(percent(askedPpm(tenant)), 8, true) + " "},
+                      padded(percent(entitledPpm(tenant)), 8, true) + " "},
           {style == TopStyle::kPlain ? TopStyle::kGot : style,
-           bar(gotPpm(tenant), askedPpm(tenant), bar_width)},
+           bar(gotPpm(tenant), entitledPpm(tenant), bar_width)},
           {style, shown(gotPpm(tenant)) + shown(number(rates, "use_ppm")) + shown(waitPpm(tenant)) +
-                      padded(duration(number(rates, "wait_max_ns")), 10, true) + "  " +
+                      padded(duration(longestWaitNs(rates)), 10, true) + "  " +
                       padded(stateOf(tenant), 8) + pids}};
 }
 
@@ -256,7 +234,7 @@ void TopView::addCard(std::vector<TopLine> &lines, const Json &card, size_t widt
       std::clamp(width > kOtherColumns + kNameWidth ? width - kOtherColumns - kNameWidth : 0,
                  kBarMin, kBarMax);
   lines.push_back(
-      {{TopStyle::kHead, "  " + padded("tenant", kNameWidth) + padded("asked", 8, true) + " " +
+      {{TopStyle::kHead, "  " + padded("tenant", kNameWidth) + padded("entitled", 8, true) + " " +
                              std::string(bar_width + 2, ' ') + padded("got", 9, true) +
                              padded("of time", 9, true) + padded("waiting", 9, true) +
                              padded("longest", 10, true) + "  " + padded("state", 8) + "pids"}});

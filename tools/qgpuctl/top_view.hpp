@@ -43,22 +43,16 @@ class TopView {
   std::vector<TopLine> drawAll(size_t width) const;
 
  private:
-  enum class Sort { kGot, kAsked, kWait, kName };
-  struct CardTime {
-    uint64_t elapsed_ns = 0, nobody_ns = 0, switch_ns = 0, idle_ns = 0;
-  };
-  static CardTime timeOf(const nlohmann::json &card);
+  enum class Sort { kGot, kEntitled, kWait, kName };
   TopLine titleLine() const;
   std::vector<TopLine> body(size_t width) const;
   void addCard(std::vector<TopLine> &lines, const nlohmann::json &card, size_t width) const;
   TopLine tenantLine(const nlohmann::json &tenant, uint32_t card, size_t bar_width) const;
-  std::string partsText(const nlohmann::json &card) const;
   std::vector<const nlohmann::json *> sorted(const nlohmann::json &tenants) const;
   void cycleCard();
 
   nlohmann::json status_;
   TopPids pids_;
-  std::map<uint32_t, CardTime> time_, former_;
   std::string trouble_;
   Sort sort_ = Sort::kGot;
   int64_t card_ = -1;  // -1: all
