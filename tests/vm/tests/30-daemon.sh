@@ -205,6 +205,22 @@ other=$!
 check "two who take turns are on the engine again and again" wait_until 20 visits_are_counted
 check "the log has that one gave way" wait_until 20 gave_way a
 check "and so did the other" wait_until 20 gave_way b
+
+# ---- one gets nothing: every view says who, one says why and what to do, and that helps ----
+check "b takes what a leaves, which is nothing" qgpuctl tenant set b --class offline
+is_starved() { qgpuctl status | grep -q "starved: b (waits for .*; why: qgpuctl explain b$"; }
+check "status names who is starved, and for how long it waits" wait_until 20 is_starved
+check "so does top" sh -c 'qgpuctl top --once | grep -q "^  b .*STARVED"'
+doctor_names_b() { { qgpuctl doctor || true; } | grep -q "tenant b is starved: it had work for"; }
+check "and doctor" doctor_names_b
+check "explain has no other opinion" sh -c 'qgpuctl explain | grep -q "^  b .*STARVED .*online and normal tenants leave it nothing"'
+remedy=$(qgpuctl explain b --card 0 --json | grep -o '"remedy": "[^"]*"' | cut -d '"' -f 4)
+check_equal "and a remedy" "$remedy" "qgpuctl tenant set b --class normal"
+# shellcheck disable=SC2086 # it is a command
+check "which is a command" $remedy
+is_fed() { qgpuctl explain b --card 0 --json | grep -q '"reason": "as-promised"'; }
+check "that helps" wait_until 20 is_fed
+check "b is as the file says again" qgpuctl tenant reset b
 kill -9 "$load" "$other" 2>/dev/null || true
 wait "$load" "$other" 2>/dev/null || true
 
@@ -289,10 +305,8 @@ sleep 10
 look
 share=$(awk -v ran="$((ran_ns - from_ns))" -v all="$((card_ns - from_card_ns))" 'BEGIN { printf "%.3f", 100 * ran / all }')
 note "alone on the card, ceiling 30 %: ran $share % of the clock's time"
-# What a busy host keeps from this machine's processors is the tenant's loss, never its gain; how near it comes is measured
-# where time is virtual (tests/scenario).
-check "a capped tenant alone keeps to its ceiling within 1 pp" awk -v share="$share" 'BEGIN { exit !(share <= 31) }'
-check "and has two thirds of it at least" awk -v share="$share" 'BEGIN { exit !(share >= 20) }'
+check "a capped tenant alone keeps to its ceiling within 1 pp" \
+	awk -v share="$share" 'BEGIN { exit !(share >= 29 && share <= 31) }'
 kill -9 "$load" 2>/dev/null || true
 wait "$load" 2>/dev/null || true
 
