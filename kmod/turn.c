@@ -75,6 +75,26 @@ void turn_policy_set(struct turn *turn, enum core_policy policy, u64 cycle_ns)
 	core_policy_set(&turn->core, policy, cycle_ns);
 }
 
+static void set_former(struct turn *turn, u16 tsg_id, struct core_tenant *tenant)
+{
+	turn->former_count += (tenant != NULL) - (turn->former[tsg_id] != NULL);
+	turn->former[tsg_id] = tenant;
+}
+
+/* A plan may remove a thousand tenants at once: those that are looked through end with the last id
+ * that is somebody's. */
+static void forget_former(struct turn *turn, const struct core_tenant *tenant)
+{
+	u32 left = turn->former_count;
+	u16 id;
+
+	for (id = 0; left; id++) {
+		left -= turn->former[id] != NULL;
+		if (turn->former[id] == tenant)
+			set_former(turn, id, NULL);
+	}
+}
+
 /*
  * A TSG that was freed while its work ran, which cannot be cut, goes on computing: that is billed
  * to whose it was, by a TSG without channels that stands for it as long as it is on the engine.
@@ -86,7 +106,7 @@ static void lay_ghost(struct turn *turn)
 	core_tsg_remove(&turn->core, &turn->ghost.core);
 	if (turn->by_id[turn->ghost.tsg_id] == &turn->ghost)
 		turn->by_id[turn->ghost.tsg_id] = NULL;
-	turn->former[turn->ghost.tsg_id] = NULL;
+	set_former(turn, turn->ghost.tsg_id, NULL);
 }
 
 static void raise_ghost(struct turn *turn, u16 tsg_id)
@@ -101,15 +121,11 @@ static void raise_ghost(struct turn *turn, u16 tsg_id)
 
 void turn_tenant_remove(struct turn *turn, struct core_tenant *tenant)
 {
-	u32 i;
-
 	if (turn->refused == tenant)
 		turn->refused = NULL;
 	if (turn->ghost.core.tenant == tenant)
 		lay_ghost(turn);
-	for (i = 0; i < TSG_IDS; i++)
-		if (turn->former[i] == tenant)
-			turn->former[i] = NULL;
+	forget_former(turn, tenant);
 	core_tenant_remove(&turn->core, tenant);
 }
 
@@ -134,7 +150,7 @@ int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *te
 	if (turn->by_id[tsg->tsg_id] == &turn->ghost)
 		lay_ghost(turn);
 	turn->by_id[tsg->tsg_id] = tsg;
-	turn->former[tsg->tsg_id] = NULL;
+	set_former(turn, tsg->tsg_id, NULL);
 	turn->unsorted = true;
 	core_tsg_add(&turn->core, &tsg->core, tenant);
 	core_tsg_list(&turn->core, &tsg->core, can_be_listed(tsg));
@@ -155,7 +171,7 @@ void turn_tsg_remove(struct turn *turn, struct turn_tsg *tsg)
 	/* The id may have been given to another TSG already. */
 	if (turn->by_id[tsg->tsg_id] == tsg) {
 		turn->by_id[tsg->tsg_id] = NULL;
-		turn->former[tsg->tsg_id] = tsg->core.tenant;
+		set_former(turn, tsg->tsg_id, tsg->core.tenant);
 	}
 	core_tsg_remove(&turn->core, &tsg->core);
 	if (turn->unserved == tsg)
@@ -177,8 +193,11 @@ void turn_list_changed(struct turn *turn)
 
 	turn->unsorted = true;
 	turn->core.stale = true;
-	for (i = 0; i < turn->tsg_count; i++)
+	turn->lists = false;
+	for (i = 0; i < turn->tsg_count; i++) {
 		core_tsg_list(&turn->core, &turn->tsgs[i]->core, can_be_listed(turn->tsgs[i]));
+		turn->lists |= turn->tsgs[i]->core.listed;
+	}
 	turn_gates_recount(turn);
 	turn->probe_channel = 0;
 	turn->probe_work = false;
@@ -527,6 +546,11 @@ void turn_gates_begin(struct turn *turn)
 bool turn_uses_gates(const struct turn *turn)
 {
 	return turn->gates;
+}
+
+bool turn_has_submitted(const struct turn *turn)
+{
+	return turn->submitted;
 }
 
 u64 turn_cycle_ns(const struct turn *turn)

@@ -109,8 +109,9 @@ void turn_policy_set(struct turn *turn, enum core_policy policy, u64 cycle_ns);
 /* TSGs. @tenant NULL = nobody. The caller has filled everything above @core. Return: 0, -ENOSPC. */
 int turn_tsg_add(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
 void turn_tsg_move(struct turn *turn, struct turn_tsg *tsg, struct core_tenant *tenant);
-/* It is about to be freed: the driver finds its channels as it left them. Return: 0, an error of
- * hw_ops. */
+/* It is about to be stopped or freed: the driver finds its channels as it left them, and they stay
+ * so, billed, until turn_tsg_retain(): however long that takes, as what is closed while the driver
+ * disables it would be opened against its will. Return: 0, an error of hw_ops. */
 int turn_tsg_release(struct turn *turn, struct turn_tsg *tsg);
 /* It was not freed: it is held again if that is its turn, and a turn is due. Return: as above. */
 int turn_tsg_retain(struct turn *turn, struct turn_tsg *tsg);
@@ -172,6 +173,8 @@ u64 turn_hangs(const struct turn *turn, struct core_tenant **last);
 void turn_gates_begin(struct turn *turn);
 /* Gates are what enforces windows now. */
 bool turn_uses_gates(const struct turn *turn);
+/* A list of ours was put in the slot, or may have been, at some time. */
+bool turn_has_submitted(const struct turn *turn);
 /* The rotation's cycle in force, 0 = none. */
 u64 turn_cycle_ns(const struct turn *turn);
 

@@ -174,7 +174,8 @@ int turn_gates_put(struct turn *turn)
 void turn_gates_saw_work(struct turn *turn, const struct turn_tsg *tsg)
 {
 	/* One without channels is what is left of a TSG that was freed. */
-	if (turn->gates && tsg->channel_count && !tsg->in_slot && is_open(tsg) && !may_run(turn, tsg))
+	if (turn->gates && tsg->channel_count && !tsg->in_slot && is_open(tsg) &&
+	    !may_run(turn, tsg))
 		turn->core.stale = true;
 }
 
@@ -274,6 +275,22 @@ void turn_gates_recount(struct turn *turn)
 		tsg = turn->tsgs[i];
 		tsg->closed_count = count_closed(tsg);
 		tsg->ajar = tsg->closed_count && tsg->closed_count < tsg->channel_count;
+	}
+}
+
+void turn_gates_forget(struct turn *turn)
+{
+	struct turn_tsg *tsg;
+	u32 i, c;
+
+	for (i = 0; i < turn->tsg_count; i++) {
+		tsg = turn->tsgs[i];
+		for (c = 0; c < tsg->channel_count; c++)
+			tsg->channels[c].closed = false;
+		tsg->closed_count = 0;
+		tsg->ajar = false;
+		tsg->stuck = false;
+		tsg->air_until_ns = 0;
 	}
 }
 

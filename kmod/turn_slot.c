@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * turn_slot.c - the runlist's slot: an image is put in it, and what happened to it since is
- * noticed. Somebody else submitted, the card was reset, or a list that the chip took without a word
- * is not the one that was written: then the engine idles beside channels that wait. turn.c asks,
- * turn_image.c fills the buffers.
+ * turn_slot.c - the runlist's slot: an image is put in it, and what happened to it since, or to the
+ * driver's own list, is noticed. Somebody else submitted, the card was reset, or a list that the
+ * chip took without a word is not the one that was written: then the engine idles beside channels
+ * that wait. turn.c asks, turn_image.c fills the buffers.
  */
 #include "turn_state.h"
 
@@ -23,6 +23,7 @@ int turn_slot_submit(struct turn *turn, u32 entries)
 	u32 spare = !turn->slot;
 	int err;
 
+	turn->submitted = true;
 	err = ops->submit(turn->cfg.hw, turn->cfg.runlist, &turn->cfg.images[spare], entries);
 	/* Only what is refused before it is written cannot have been taken. */
 	turn->unsure = err && (turn->unsure || err != -EBUSY);
@@ -36,11 +37,35 @@ int turn_slot_submit(struct turn *turn, u32 entries)
 	return 0;
 }
 
+/*
+ * By gates, the driver's list is not ours to know, only that there is one: a card that was reset
+ * has none, and nothing that was closed is there any more.
+ */
+static int check_drivers_list(struct turn *turn)
+{
+	static const struct hw_mem nowhere;
+	const struct hw_ops *ops = turn->cfg.hw->ops;
+	struct hw_status status;
+	int err;
+
+	if (!turn->lists)
+		return 0;
+	err = ops->slot_check(turn->cfg.hw, turn->cfg.runlist, &nowhere, 1);
+	if (err == -ENODEV && !ops->status(turn->cfg.hw, turn->cfg.engine_index, &status))
+		turn_gates_forget(turn);
+	if (err && err != -ESTALE)
+		return err;
+	turn->slot_checked_ns = turn_now_ns(turn);
+	return 0;
+}
+
 int turn_slot_check(struct turn *turn)
 {
 	const struct hw_ops *ops = turn->cfg.hw->ops;
 	int err;
 
+	if (turn->gates)
+		return check_drivers_list(turn);
 	if (!turn->owned)
 		return 0;
 	err = ops->slot_check(turn->cfg.hw, turn->cfg.runlist, &turn->cfg.images[turn->slot],

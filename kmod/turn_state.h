@@ -17,6 +17,7 @@
  * @tsgs: in list order unless @unsorted; @by_id: who an id in a status register is
  * @list: the image being built
  * @slot, @slot_entries: which of the two buffers the chip reads, and how much of it
+ * @submitted: that was done, or tried, at some time
  * @lost: the slot is somebody else's, or the card is gone
  * @owned: that was submitted since turn_start(); @slot_checked_ns: and was last seen in the slot
  * @unsure_entries: the other buffer was submitted with so many entries and not acknowledged: both
@@ -30,11 +31,12 @@
  * @again_ns, @again_gap_ns: from when on the image may be submitted again for that, and how long
  *                           after the last time that is
  * @loss_from_ns, @loss_count: losses of late
- * @gates: by gates, not by images
+ * @gates: by gates, not by images; @lists: the driver's list is not empty then
  * @air_at_ns: when somebody has been held for too long, or was let go for long enough
  * @remind: whoever is admitted and waits is to be rung
  * @resume: where the rotation was cut when somebody else submitted; .tsg NULL = it was not
- * @former: whose a TSG was that is gone, by id, until the id is another's: its work may go on
+ * @former: whose a TSG was that is gone, by id, until the id is another's: its work may go on;
+ *          @former_count of them
  * @ghost: it was found on the engine; .core.tenant NULL = there is none
  * @draining_id: who the engine is leaving and still computes for; HW_NO_ID
  * @refusals, @refused: times that work was not cut in time, and whose it was last
@@ -50,10 +52,11 @@ struct turn {
 	bool unsorted, started;
 	struct turn_tsg *by_id[TSG_IDS];
 	struct core_tenant *former[TSG_IDS];
+	u32 former_count;
 	struct turn_tsg ghost;
 	struct hw_image_tsg *list;
 	u32 slot, slot_entries;
-	bool owned, lost;
+	bool submitted, owned, lost;
 	u64 slot_checked_ns;
 	bool unsure;
 	u32 unsure_entries;
@@ -61,7 +64,7 @@ struct turn {
 	u64 taken_ns;
 	u64 loss_from_ns;
 	u32 loss_count;
-	bool gates, remind;
+	bool gates, lists, remind;
 	u64 air_at_ns;
 	struct core_phase resume;
 	bool engine_idle;
@@ -126,7 +129,8 @@ u64 turn_image_old_ns(const struct turn *turn);
 int turn_slot_submit(struct turn *turn, u32 entries);
 
 /**
- * turn_slot_check() - is it still in the slot? turn_slot_watch(): if that was not asked lately
+ * turn_slot_check() - is it still in the slot, or by gates: is there any list of the driver's?
+ *                     turn_slot_watch(): if that was not asked lately
  * Return: 0; -ESTALE: somebody else's is; -ENODEV: also after a reset; an error of hw_ops.
  */
 int turn_slot_check(struct turn *turn);
@@ -151,6 +155,8 @@ int turn_gates_open(struct turn *turn);
 bool turn_gates_waits(const struct turn_tsg *tsg);
 /* Channels came or went. */
 void turn_gates_recount(struct turn *turn);
+/* Whatever was closed is gone with the rest of the card's state. */
+void turn_gates_forget(struct turn *turn);
 /* A look found work of @tsg. */
 void turn_gates_saw_work(struct turn *turn, const struct turn_tsg *tsg);
 /* A look found it computing: if it is closed, that is its tail, or somebody enabled it again, or

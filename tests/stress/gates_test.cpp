@@ -300,6 +300,31 @@ TEST(Gates, CallsInVainGainNothing) {
   EXPECT_LT(static_cast<double>(beside.ranNs(a) - ran) / (3.0 * kSecond), 0.203);
 }
 
+// The slot is empty though the driver lists somebody: said until it lists anew, and then all is as
+// before.
+TEST(Gates, ACardThatWasResetBetweenTwoLooksIsNoticed) {
+  Beside beside(byGates());
+  const int a = beside.addTenant({.weight = 200}), b = beside.addTenant({.weight = 100});
+  start(beside, a);
+  start(beside, b, kLong);
+  beside.start();
+  beside.runFor(kSecond);
+  fakes::setPresence(beside.card(), CHIP_POWERED_OFF);
+  fakes::setPresence(beside.card(), CHIP_PRESENT);
+  for (int i = 0; i < 10; i++) {
+    beside.runFor(10 * kMilli);
+    EXPECT_EQ(beside.lastError(), -ENODEV);
+  }
+  EXPECT_EQ(beside.counters().losses, 1u);
+  beside.driver().reload();
+  start(beside, a);
+  start(beside, b, kLong);
+  beside.runFor(kSecond);
+  EXPECT_NEAR(measure(beside, 2, 10 * kSecond).part(0), 2.0 / 3, 0.01);
+  beside.stop();
+  expectAllEnabled(beside);
+}
+
 // Registers of one channel refuse, to be read or to be written: that is an error, and its owner's
 // loss alone.
 class GatesRefused : public ::testing::TestWithParam<bool> {};
