@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * card.c - a card from the moment its device appears until the last reader let go of it: list
- * buffers, the list of all cards, and the verdict on its health. Taking it from its driver and
- * giving it back is hold.c's.
+ * card.c - a card from the moment its device appears until the last reader let go of it: the list
+ * of all cards, and the verdict on its health. Taking it from its driver and giving it back is
+ * hold.c's, its list buffers are list_mem.c's.
  *
  * Coming:  probe chip -> buffers, turn, worker -> listed -> listen (driver's objects are replayed)
  *          -> take_slot (its list is handed over in our first list_changed: turns begin)
@@ -18,10 +18,6 @@
 #include "compat.h"
 #include "qgpu.h"
 #include "sim_device.h"
-
-/* TSG ids and channel ids of the chip; every channel with its TSG's header, and one TSG twice. */
-#define TSGS_MAX 4096u
-#define IMAGE_BYTES ALIGN((TSGS_MAX + 4096u + 1 + HW_MAX_TSG_CHANNELS) * 16, 4096)
 
 static char *method = "auto";
 module_param(method, charp, 0444);
@@ -176,18 +172,23 @@ void qgpu_card_judge_locked(struct qgpu_card *card, int error)
 	qgpu_event_locked(card, QGPU_EVENT_CARD_STATE, NULL, NULL);
 }
 
-void qgpu_card_readopt_locked(struct qgpu_card *card)
+int qgpu_card_readopt_locked(struct qgpu_card *card)
 {
 	struct turn_counters counters;
+	int strangers;
 
 	lockdep_assert_held(&card->lock);
 	turn_counters(card->turn, &counters);
 	pr_warn_ratelimited(
 		"qgpu: card %u: somebody else submitted on runlist %u (%llu times so far)\n",
 		card->index, card->runlist, counters.losses);
-	if (!turn_uses_gates(card->turn) && qgpu_strangers_found_locked(card))
+	strangers = turn_uses_gates(card->turn) ? 0 : qgpu_strangers_found_locked(card);
+	if (strangers < 0)
+		return strangers;
+	if (strangers)
 		turn_gates_begin(card->turn);
 	turn_start(card->turn, ktime_get_ns());
+	return 0;
 }
 
 int qgpu_card_apply_locked(struct qgpu_card *card)
@@ -196,8 +197,8 @@ int qgpu_card_apply_locked(struct qgpu_card *card)
 
 	if (err != -ESTALE)
 		return err;
-	qgpu_card_readopt_locked(card);
-	return turn_apply(card->turn, ktime_get_ns());
+	err = qgpu_card_readopt_locked(card);
+	return err ? err : turn_apply(card->turn, ktime_get_ns());
 }
 
 void qgpu_card_give_locked(struct qgpu_card *card)
@@ -234,7 +235,7 @@ static int make_turn(struct qgpu_card *card)
 		.runlist = card->runlist,
 		.engine_index = card->engine_index,
 		.images = { card->images[0], card->images[1] },
-		.tsg_max = TSGS_MAX,
+		.tsg_max = QGPU_TSGS_MAX,
 		/* A plan may replace all tenants: old and new ones are there for a moment. */
 		.tenant_max = 2 * QGPU_TENANTS_MAX,
 		.seed = get_random_u64(),
@@ -287,20 +288,9 @@ static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
 	return card;
 }
 
-static void free_memory(struct qgpu_card *card)
-{
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(card->images); i++)
-		if (card->images[i].cpu)
-			card->io.kind->mem_free(&card->io, &card->images[i]);
-	qgpu_strangers_fini(card);
-}
-
 /* Everything that a card needs before anybody hears of it. */
 static int build_card(struct qgpu_card *card, struct qgpu_sim_device *sim)
 {
-	u32 i;
 	int err;
 
 	err = qgpu_io_open(&card->io, sim);
@@ -312,19 +302,17 @@ static int build_card(struct qgpu_card *card, struct qgpu_sim_device *sim)
 		err = find_engine(card);
 	if (err) {
 		dev_err(&sim->adev.dev, "qgpu: no card that can be shared (error %d)\n", err);
-		goto err_memory;
+		goto err_io;
 	}
-	for (i = 0; i < ARRAY_SIZE(card->images); i++) {
-		err = card->io.kind->mem_alloc(&card->io, IMAGE_BYTES, &card->images[i]);
-		if (err)
-			goto err_memory;
-	}
+	err = qgpu_lists_alloc(card);
+	if (err)
+		goto err_io;
 	err = qgpu_strangers_init(card);
 	if (err)
-		goto err_memory;
+		goto err_lists;
 	err = make_turn(card);
 	if (err)
-		goto err_memory;
+		goto err_strangers;
 	err = qgpu_log_init(card);
 	if (err)
 		goto err_turn;
@@ -337,8 +325,11 @@ err_log:
 	qgpu_log_fini(card);
 err_turn:
 	turn_destroy(card->turn);
-err_memory:
-	free_memory(card);
+err_strangers:
+	qgpu_strangers_fini(card);
+err_lists:
+	qgpu_lists_free(card);
+err_io:
 	qgpu_io_close(&card->io);
 	return err;
 }
@@ -348,8 +339,9 @@ static void unbuild_card(struct qgpu_card *card)
 	qgpu_tenants_fini(card);
 	qgpu_log_fini(card);
 	flush_work(&card->event_work);
+	qgpu_strangers_fini(card);
+	qgpu_lists_release(card);
 	turn_destroy(card->turn);
-	free_memory(card);
 	qgpu_io_close(&card->io);
 }
 

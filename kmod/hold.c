@@ -26,23 +26,39 @@ static void set_running(struct qgpu_card *card, bool running)
 }
 
 /* Its list stays if there is somebody in it whom a list of ours would leave out. */
-static void look_for_strangers(struct qgpu_card *card)
+static int look_for_strangers(struct qgpu_card *card)
 {
+	int strangers = 0;
+
 	mutex_lock(&card->lock);
-	if (card->method != TURN_GATES && qgpu_strangers_found_locked(card)) {
+	if (card->method != TURN_GATES)
+		strangers = qgpu_strangers_found_locked(card);
+	if (strangers > 0) {
 		pr_warn("qgpu: card %u: the driver keeps its list: by gates\n", card->index);
 		turn_gates_begin(card->turn);
 		card->method = TURN_GATES;
 	}
 	mutex_unlock(&card->lock);
+	return min(strangers, 0);
 }
 
-/* Its list, and every change of it. It is told at once, and turns begin with that. */
+/* Its list, and every change of it. It is told at once, and turns begin with that. A card that does
+ * not answer is not taken over: who is in its list is not known. */
 static int take_list(struct qgpu_card *card)
 {
 	struct qgpu_sim_device *sim = card->io.sim;
+	u32 tries;
+	int err;
 
-	look_for_strangers(card);
+	/* TIMEOUT: 100 ms, as for the gates below. */
+	for (tries = 0; tries < 100; tries++) {
+		err = look_for_strangers(card);
+		if (!err)
+			break;
+		msleep(1);
+	}
+	if (err)
+		return err;
 	if (card->method == TURN_GATES)
 		return sim->ops->follow_list(sim, card->runlist);
 	return sim->ops->take_slot(sim, card->runlist);

@@ -13,6 +13,7 @@
  *   hold.c       it is taken over from its driver and given back, also for sleep and reboot
  *   io.c         its registers and memory: simulated ──► io_pci.c  on the PCI bus
  *   tenant.c     tenants and TSGs; the driver's events; whose a TSG is
+ *   list_mem.c   memory of the lists that are put in its slot
  *   stranger.c   channels in the driver's list that it did not tell of
  *   pci.c        real cards: a survey each, nothing else
  *   sched.c      a worker and a timer a card: turn_run() and what follows an error
@@ -256,8 +257,9 @@ void qgpu_card_put(struct qgpu_card *card);
 
 /* Account for what the chip answered (0 = it obeyed): state, reason, event. */
 void qgpu_card_judge_locked(struct qgpu_card *card, int error);
-/* Somebody else's list was found in the slot: the next turn or apply puts ours over it. */
-void qgpu_card_readopt_locked(struct qgpu_card *card);
+/* Somebody else's list was found in the slot: the next turn or apply puts ours over it. 0; -ENODEV:
+ * what is in it could not be seen, and it stays. */
+int qgpu_card_readopt_locked(struct qgpu_card *card);
 /* Gates enforce from here on, though images did: the driver gets its slot back. */
 void qgpu_card_give_locked(struct qgpu_card *card);
 /* turn_apply(), with the slot taken back where that was lost. */
@@ -273,13 +275,26 @@ int qgpu_hold_take(struct qgpu_card *card);
 void qgpu_hold_give(struct qgpu_card *card);
 void qgpu_hold_give_slot(struct work_struct *work);
 
+/* ---- list_mem.c ---- */
+
+/* TSG ids of the chip: most TSGs at a time. */
+#define QGPU_TSGS_MAX 4096u
+
+/* Room for the lists of the card's turn; 0, or an error of mem_alloc. */
+int qgpu_lists_alloc(struct qgpu_card *card);
+/* None of them was ever in the slot. */
+void qgpu_lists_free(struct qgpu_card *card);
+/* The driver has its slot back: they are freed, unless the card may read them still. */
+void qgpu_lists_release(struct qgpu_card *card);
+
 /* ---- stranger.c ---- */
 
 /* 0 or -ENOMEM; fini accepts a card without. */
 int qgpu_strangers_init(struct qgpu_card *card);
 void qgpu_strangers_fini(struct qgpu_card *card);
-/* The list in the slot, which is not ours, has channels that nobody told of, or cannot be read. */
-bool qgpu_strangers_found_locked(struct qgpu_card *card);
+/* The list in the slot, which is not ours, has channels that nobody told of, or cannot be read: 1;
+ * it has none: 0; -ENODEV: the card does not answer, and nothing is known. */
+int qgpu_strangers_found_locked(struct qgpu_card *card);
 
 /* ---- pci.c ---- */
 

@@ -69,21 +69,21 @@ static u64 next_turn_ns_locked(const struct qgpu_card *card, int err, u64 next_n
 static void run_turn(struct kthread_work *work)
 {
 	struct qgpu_card *card = container_of(work, struct qgpu_card, work);
-	u64 next_ns = 0, now_ns = ktime_get_ns();
+	u64 next_ns = 0, now_ns;
 	int err;
 
 	mutex_lock(&card->lock);
+	now_ns = ktime_get_ns();
 	if (!card->running || !card->slot_taken)
 		goto out;
 	if (now_ns < card->turned_ns + TURN_GAP_NS) {
 		arm(card, card->turned_ns + TURN_GAP_NS);
 		goto out;
 	}
-	err = turn_run(card->turn, ktime_get_ns(), &next_ns);
+	err = turn_run(card->turn, now_ns, &next_ns);
 	if (err == -ESTALE) {
 		/* The driver's events tell what exists: the next turn puts our list back. */
-		qgpu_card_readopt_locked(card);
-		err = 0;
+		err = qgpu_card_readopt_locked(card);
 		next_ns = 0;
 	}
 	qgpu_card_judge_locked(card, err);

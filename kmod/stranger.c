@@ -79,22 +79,7 @@ static int count_locked(struct qgpu_card *card, const struct tu104_list *list, u
 	return err ? err : reader.missing ? -EINVAL : 0;
 }
 
-/* TIMEOUT: a list is taken within tens of microseconds; ten looks of 50 us. */
-static int find_list(struct qgpu_card *card, struct tu104_list *list)
-{
-	u32 tries;
-	int err;
-
-	for (tries = 0; tries < 10; tries++) {
-		err = tu104_list_find(&card->hw, card->runlist, list);
-		if (err != -EAGAIN)
-			break;
-		hw_wait_ns(&card->hw.io, 50000);
-	}
-	return err;
-}
-
-bool qgpu_strangers_found_locked(struct qgpu_card *card)
+int qgpu_strangers_found_locked(struct qgpu_card *card)
 {
 	struct tu104_list list;
 	u32 strangers = 0;
@@ -102,13 +87,12 @@ bool qgpu_strangers_found_locked(struct qgpu_card *card)
 
 	lockdep_assert_held(&card->lock);
 	if (!card->known)
-		return false;
-	err = find_list(card, &list);
+		return 0;
+	err = tu104_list_await(&card->hw, card->runlist, &list);
 	if (!err)
 		err = count_locked(card, &list, &strangers);
-	/* A card that is gone has nobody, and is found to be gone by every turn. */
 	if (err == -ENODEV)
-		return false;
+		return err;
 	if (err)
 		pr_warn("qgpu: card %u: the driver's list cannot be read (error %d)\n", card->index,
 			err);

@@ -34,6 +34,8 @@ int tu104_list_find(struct hw *hw, u32 runlist, struct tu104_list *out)
 	if (info & TU104_RUNLIST_SUBMIT_INFO_PENDING || lo != again_lo || hi != again_hi ||
 	    submit != again_submit)
 		return -EAGAIN;
+	if (submit & TU104_RUNLIST_SUBMIT_OFFSET)
+		return -EOPNOTSUPP;
 	*out = (struct tu104_list){
 		.addr = (lo & TU104_RUNLIST_BASE_LO_PTR_LO) |
 			(u64)tu104_get(hi, TU104_RUNLIST_BASE_HI_PTR_HI) << 32,
@@ -41,6 +43,21 @@ int tu104_list_find(struct hw *hw, u32 runlist, struct tu104_list *out)
 		.entries = tu104_get(submit, TU104_RUNLIST_SUBMIT_LENGTH),
 	};
 	return 0;
+}
+
+int tu104_list_await(struct hw *hw, u32 runlist, struct tu104_list *out)
+{
+	u32 tries;
+	int err;
+
+	/* TIMEOUT: a list is taken within tens of microseconds; ten looks of 50 us. */
+	for (tries = 0; tries < 10; tries++) {
+		err = tu104_list_find(hw, runlist, out);
+		if (err != -EAGAIN)
+			break;
+		hw_wait_ns(&hw->io, 50000);
+	}
+	return err;
 }
 
 /* Little-endian words whatever the CPU is. */

@@ -21,9 +21,19 @@ struct tu104_list {
 /**
  * tu104_list_find() - the list in the slot of @runlist
  *
- * Return: 0; -EAGAIN: it is being changed; -ENODEV, -EIO. At most seven register reads.
+ * Return: 0; -EAGAIN: it is being changed; -EOPNOTSUPP: it begins somewhere in the middle (OFFSET),
+ * which no known driver does, and what is before that is not known to be in force; -ENODEV, -EIO.
+ * At most seven register reads.
  */
 int tu104_list_find(struct hw *hw, u32 runlist, struct tu104_list *out);
+
+/**
+ * tu104_list_await() - the same, once a change in progress is over; sleeps for half a millisecond
+ * at most
+ *
+ * Return: as tu104_list_find().
+ */
+int tu104_list_await(struct hw *hw, u32 runlist, struct tu104_list *out);
 
 /**
  * struct tu104_list_reader - goes over the entries of a list in pieces
