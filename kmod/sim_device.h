@@ -17,6 +17,8 @@
 #include <linux/auxiliary_bus.h>
 #include "hw/hw_ops.h"
 
+struct cgroup;
+
 #define QGPU_SIM_DEVICE_MATCH "qgpu_sim.card"
 
 /**
@@ -24,11 +26,15 @@
  * @serial: unique for ever on this card; ids below are reused, this is not
  * @opener: pid of the process that opened the client; a reference is held during the call only;
  *          NULL for an object the driver made for itself
+ * @cgroup: where that process lived when the TSG was made, in the default hierarchy: told again to
+ *          who listens later, when it may be gone; a reference is held during the call; NULL: as
+ *          @opener, or it was gone already
  * @slice_ns: the slice the driver wants it to have
  */
 struct qgpu_driver_tsg {
 	u64 serial;
 	struct pid *opener;
+	struct cgroup *cgroup;
 	u16 runlist;
 	u16 tsg_id;
 	u64 slice_ns;
@@ -72,8 +78,8 @@ struct qgpu_sim_device;
  * @unlisten: [front] after it returned no event is running or will come. Gives back all slots.
  * @take_slot: [front] from its return on the driver submits nothing on @runlist and reports
  *             list_changed instead; it is called once with the current list before this returns.
- * @follow_list: [front] instead of take_slot: the driver goes on submitting on @runlist, and reports
- *               list_changed after each time; once with the current list before this returns
+ * @follow_list: [front] instead of take_slot: the driver goes on submitting on @runlist, and
+ * reports list_changed after each time; once with the current list before this returns
  * @give_slot: [front] the driver submits its own list before this returns, then carries on
  *             by itself.
  */

@@ -221,18 +221,17 @@ void qgpu_tsgs_announce_locked(struct qgpu_card *card)
 
 /* ---- the driver's events; its mutex is held ---- */
 
-/* The opener as a process, and where it lives; it may be gone already. Of a place too deep to be
+/* The opener as a process, and where it lived; it may be gone already. Of a place too deep to be
  * remembered in full what is far from the root is left out: whoever is held by a cgroup cannot get
  * out of it by making others below. */
-static void remember_opener(struct qgpu_tsg *tsg, struct pid *opener)
+static void remember_opener(struct qgpu_tsg *tsg, const struct qgpu_driver_tsg *made)
 {
+	struct cgroup *cgroup = made->cgroup;
 	struct task_struct *task;
-	struct cgroup *cgroup;
 
 	rcu_read_lock();
-	task = pid_task(opener, PIDTYPE_PID);
-	tsg->opener = get_pid(task ? task_tgid(task) : opener);
-	cgroup = task ? task_dfl_cgroup(task) : NULL;
+	task = pid_task(made->opener, PIDTYPE_PID);
+	tsg->opener = get_pid(task ? task_tgid(task) : made->opener);
 	while (cgroup && cgroup->level >= QGPU_ANCESTORS_MAX)
 		cgroup = cgroup_parent(cgroup);
 	while (cgroup) {
@@ -268,7 +267,7 @@ static int on_tsg_created(void *ctx, const struct qgpu_driver_tsg *made)
 	tsg->turn.channels = tsg->channels;
 	tsg->turn.nobody = !made->opener;
 	if (made->opener)
-		remember_opener(tsg, made->opener);
+		remember_opener(tsg, made);
 	/* Its place is got without the lock: who has no memory left waits alone. */
 	err = xa_reserve(&card->tsgs, made->serial, GFP_KERNEL_ACCOUNT);
 	if (err)
@@ -387,6 +386,7 @@ static void on_list_changed(void *ctx, u32 runlist, const u64 *serials, u32 coun
 	struct qgpu_card *card = ctx;
 	struct qgpu_tsg *tsg;
 	unsigned long serial;
+	int err;
 	u32 i;
 
 	if (runlist != card->runlist)
@@ -402,11 +402,16 @@ static void on_list_changed(void *ctx, u32 runlist, const u64 *serials, u32 coun
 		tsg->turn.list_order = i;
 	}
 	turn_list_changed(card->turn);
-	/* A driver that lists anything has its card back, with an empty slot. */
-	if (!card->slot_taken || (card->running && card->state == QGPU_CARD_LOST))
+	if (!card->slot_taken)
 		turn_start(card->turn, ktime_get_ns());
 	card->slot_taken = true;
-	qgpu_card_judge_locked(card, qgpu_card_apply_locked(card));
+	err = qgpu_card_apply_locked(card);
+	/* A driver that lists anything has its card back, with an empty slot. */
+	if (err == -ENODEV && card->running) {
+		turn_start(card->turn, ktime_get_ns());
+		err = qgpu_card_apply_locked(card);
+	}
+	qgpu_card_judge_locked(card, err);
 	if (card->running)
 		qgpu_sched_kick(card);
 	mutex_unlock(&card->lock);

@@ -35,11 +35,18 @@
 static struct pci_card *cards[SIM_CARDS_MAX];
 static u32 card_count;
 static bool probing;
-static void (*on_gone)(struct sim_card *card);
+static const struct pci_card_events *events;
 
 struct sim_card *pci_card_find(u32 index)
 {
 	return index < card_count && cards[index] ? &cards[index]->card : NULL;
+}
+
+struct sim_card *pci_card_of(struct pci_dev *pdev)
+{
+	struct pci_card *card = pci_get_drvdata(pdev);
+
+	return card ? &card->card : NULL;
 }
 
 /* ---- struct sim_card_ops ---- */
@@ -336,11 +343,22 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 static void remove(struct pci_dev *pdev)
 {
-	struct pci_card *card = pci_get_drvdata(pdev);
-
-	if (card)
-		on_gone(&card->card);
+	events->gone(pdev);
 }
+
+static int sleeps(struct device *dev)
+{
+	events->sleeps(to_pci_dev(dev));
+	return 0;
+}
+
+static int wakes(struct device *dev)
+{
+	events->wakes(to_pci_dev(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(sleep_ops, sleeps, wakes);
 
 static const struct pci_device_id ids[] = { { PCI_DEVICE(VENDOR_NVIDIA, DEVICE_T4) }, {} };
 
@@ -349,13 +367,14 @@ static struct pci_driver driver = {
 	.id_table = ids,
 	.probe = probe,
 	.remove = remove,
+	.driver.pm = pm_sleep_ptr(&sleep_ops),
 };
 
-int pci_cards_register(void (*gone)(struct sim_card *card))
+int pci_cards_register(const struct pci_card_events *told)
 {
 	int err;
 
-	on_gone = gone;
+	events = told;
 	probing = true;
 	err = pci_register_driver(&driver);
 	probing = false;

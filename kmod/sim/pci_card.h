@@ -46,16 +46,29 @@ static inline void pci_unshare_page(struct device *dev, dma_addr_t addr)
 }
 
 /**
+ * struct pci_card_events - what befalls a device
+ * @gone: it is taken off its driver: returns when nobody uses its card any more and it was
+ * destroyed
+ * @sleeps, @wakes: the machine goes to sleep, with all programs frozen, and comes back
+ */
+struct pci_card_events {
+	void (*gone)(struct pci_dev *pdev);
+	void (*sleeps)(struct pci_dev *pdev);
+	void (*wakes)(struct pci_dev *pdev);
+};
+
+/**
  * pci_cards_register() - claim what is there
- * @gone: a card is taken off its driver: returns when nobody uses it any more. May be called from
- *        now on until pci_cards_unregister() returned
+ * @events: may come from now on until pci_cards_unregister() returned
  * Return: how many cards, or -errno.
  */
-int pci_cards_register(void (*gone)(struct sim_card *card));
-/* After all cards were destroyed. */
+int pci_cards_register(const struct pci_card_events *events);
+/* All that are left are gone then. */
 void pci_cards_unregister(void);
 /* The card with this index, or NULL. */
 struct sim_card *pci_card_find(u32 index);
+/* The card of a device of the driver's; NULL: it was destroyed. */
+struct sim_card *pci_card_of(struct pci_dev *pdev);
 
 /* struct sim_card_ops; contracts there. */
 struct sim_space *pci_space_create(struct sim_card *card);

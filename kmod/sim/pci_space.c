@@ -7,9 +7,10 @@
  *   PD3 48:47 -> PD2 46:38 -> PD1 37:29 -> PD0 28:21 -> page table 20:12
  *
  * An entry of PD0 is two: one for a table of big pages, which is never there, and one for ours.
- * The caller serialises changes of a space (client->lock); the card reads at any time. Tables are
- * freed with their space.
+ * The caller serialises changes of a space (client->lock); the card reads at any time. A table is
+ * freed with the last that is in it.
  */
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -32,9 +33,18 @@ static const struct {
 #define ENTRY_ADDRESS_SHIFT 4
 #define ENTRY_ADDRESS GENMASK_ULL(53, 8)
 
+/**
+ * struct table - a page of entries
+ * @page: set once
+ * @addr: the same for the card, set once
+ * @used: how many of them are valid
+ * @node: in a list of those that are being freed
+ */
 struct table {
 	struct page *page;
 	dma_addr_t addr;
+	u32 used;
+	struct list_head node;
 };
 
 /**
@@ -106,6 +116,7 @@ static struct table *add_table(struct device *dev, struct pci_space *space, stru
 	dma_wmb(); /* its zeroes are there before it can be found */
 	set_entry(entry_of(above, level - 1, page),
 		  ENTRY_APERTURE_SYSMEM | (u64)table->addr >> ENTRY_ADDRESS_SHIFT);
+	above->used++;
 	return table;
 
 err_page:
@@ -115,8 +126,8 @@ err_table:
 	return NULL;
 }
 
-/* The entry of a page; NULL: no table for it yet, and with @dev none could be made. */
-static __le64 *find_entry(struct device *dev, struct pci_space *space, u64 page)
+/* The table that has a page's entry; NULL: there is none, and with @dev none could be made. */
+static struct table *find_table(struct device *dev, struct pci_space *space, u64 page)
 {
 	struct table *table = &space->root, *below;
 	u32 level;
@@ -129,20 +140,90 @@ static __le64 *find_entry(struct device *dev, struct pci_space *space, u64 page)
 			return NULL;
 		table = below;
 	}
-	return entry_of(table, LEVELS - 1, page);
+	return table;
 }
 
 static int map_page(struct device *dev, struct pci_space *space, u64 number, struct page *page)
 {
-	__le64 *entry = find_entry(dev, space, number);
+	struct table *table = find_table(dev, space, number);
 	dma_addr_t addr;
 
-	if (!entry)
+	if (!table)
 		return -ENOMEM;
 	if (pci_share_page(dev, page, &addr))
 		return -ENOMEM;
-	set_entry(entry, ENTRY_VALID | ENTRY_APERTURE_SYSMEM | (u64)addr >> ENTRY_ADDRESS_SHIFT);
+	set_entry(entry_of(table, LEVELS - 1, number),
+		  ENTRY_VALID | ENTRY_APERTURE_SYSMEM | (u64)addr >> ENTRY_ADDRESS_SHIFT);
+	table->used++;
 	return 0;
+}
+
+/* The model keeps no translations: what it does now it looks up now. Having it answer a read, which
+ * nothing overtakes, is all the invalidation there is. */
+static void invalidate(struct sim_card *card)
+{
+	sim_card_read32(card, 0);
+}
+
+/* Out of the way to @page is taken, from the bottom up, what has nothing in it. */
+static void unlink_empty(struct pci_space *space, u64 page, struct list_head *empty)
+{
+	struct table *table, *above;
+	u32 level;
+
+	for (level = LEVELS - 1; level; level--) {
+		table = xa_load(&space->tables, table_key(level, page));
+		if (!table)
+			continue; /* none was made so far down */
+		if (table->used)
+			return;
+		above = level > 1 ? xa_load(&space->tables, table_key(level - 1, page)) :
+				    &space->root;
+		set_entry(entry_of(above, level - 1, page), 0);
+		above->used--;
+		xa_erase(&space->tables, table_key(level, page));
+		list_add(&table->node, empty);
+	}
+}
+
+/* What is left without an entry where @count pages from @first were. */
+static void free_empty(struct sim_card *card, struct pci_space *space, u64 first, u64 count)
+{
+	const u64 pages = BIT_ULL(levels[LEVELS - 1].bits);
+	struct table *table, *next;
+	LIST_HEAD(empty);
+	u64 at;
+
+	for (at = round_down(first, pages); at < first + count; at += pages)
+		unlink_empty(space, at, &empty);
+	if (list_empty(&empty))
+		return;
+	invalidate(card);
+	list_for_each_entry_safe(table, next, &empty, node) {
+		free_table(&card->pdev->dev, table);
+		kfree(table);
+	}
+}
+
+static void unmap(struct sim_card *card, struct pci_space *space, u64 first, u64 count)
+{
+	struct table *table;
+	__le64 *entry;
+	u64 i, value;
+
+	for (i = first; i < first + count; i++) {
+		entry = entry_of(find_table(NULL, space, i), LEVELS - 1, i);
+		set_entry(entry, le64_to_cpu(READ_ONCE(*entry)) & ~ENTRY_VALID);
+	}
+	invalidate(card);
+	for (i = first; i < first + count; i++) {
+		table = find_table(NULL, space, i);
+		entry = entry_of(table, LEVELS - 1, i);
+		value = le64_to_cpu(READ_ONCE(*entry));
+		set_entry(entry, 0);
+		table->used--;
+		pci_unshare_page(&card->pdev->dev, (value & ENTRY_ADDRESS) << ENTRY_ADDRESS_SHIFT);
+	}
 }
 
 int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
@@ -155,7 +236,9 @@ int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
 	for (i = 0; i < count; i++) {
 		err = map_page(&card->pdev->dev, space, first + i, pages[i]);
 		if (err) {
-			pci_space_unmap(card, base, first, i);
+			unmap(card, space, first, i);
+			/* Tables may have been made for the one that failed, too. */
+			free_empty(card, space, first, i + 1);
 			return err;
 		}
 	}
@@ -165,22 +248,9 @@ int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
 void pci_space_unmap(struct sim_card *card, struct sim_space *base, u64 first, u64 count)
 {
 	struct pci_space *space = to_pci_space(base);
-	__le64 *entry;
-	u64 i, value;
 
-	for (i = 0; i < count; i++) {
-		entry = find_entry(NULL, space, first + i);
-		set_entry(entry, le64_to_cpu(READ_ONCE(*entry)) & ~ENTRY_VALID);
-	}
-	/* The model keeps no translations: what it does now it looks up now. Having it answer a
-	 * read, which nothing overtakes, is all the invalidation there is. */
-	sim_card_read32(card, 0);
-	for (i = 0; i < count; i++) {
-		entry = find_entry(NULL, space, first + i);
-		value = le64_to_cpu(READ_ONCE(*entry));
-		set_entry(entry, 0);
-		pci_unshare_page(&card->pdev->dev, (value & ENTRY_ADDRESS) << ENTRY_ADDRESS_SHIFT);
-	}
+	unmap(card, space, first, count);
+	free_empty(card, space, first, count);
 }
 
 struct sim_space *pci_space_create(struct sim_card *card)
@@ -202,13 +272,8 @@ struct sim_space *pci_space_create(struct sim_card *card)
 void pci_space_destroy(struct sim_card *card, struct sim_space *base)
 {
 	struct pci_space *space = to_pci_space(base);
-	struct table *table;
-	unsigned long key;
 
-	xa_for_each(&space->tables, key, table) {
-		free_table(&card->pdev->dev, table);
-		kfree(table);
-	}
+	WARN_ON_ONCE(!xa_empty(&space->tables));
 	xa_destroy(&space->tables);
 	free_table(&card->pdev->dev, &space->root);
 	kfree(space);

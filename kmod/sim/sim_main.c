@@ -177,17 +177,50 @@ static void destroy_hosts(void)
 	mutex_unlock(&hosts_lock);
 }
 
-/* @card is freed already if it was us who let it go. */
-static void card_gone(struct sim_card *card)
+/* It may have been let go with its host, and there may never have been one: the load failed. */
+static void card_gone(struct pci_dev *pdev)
+{
+	struct sim_card *card;
+	u32 i;
+
+	mutex_lock(&hosts_lock);
+	for (i = 0; i < SIM_CARDS_MAX; i++)
+		if (hosts[i] && hosts[i]->card->pdev == pdev)
+			destroy_host_locked(i);
+	card = pci_card_of(pdev);
+	if (card) {
+		card->ops->stop(card);
+		card->ops->destroy(card);
+	}
+	mutex_unlock(&hosts_lock);
+}
+
+static void for_host(struct pci_dev *pdev, void (*what)(struct front_host *host))
 {
 	u32 i;
 
 	mutex_lock(&hosts_lock);
 	for (i = 0; i < SIM_CARDS_MAX; i++)
-		if (hosts[i] && hosts[i]->card == card)
-			destroy_host_locked(i);
+		if (hosts[i] && hosts[i]->card->pdev == pdev)
+			what(hosts[i]);
 	mutex_unlock(&hosts_lock);
 }
+
+static void card_sleeps(struct pci_dev *pdev)
+{
+	for_host(pdev, front_host_sleep);
+}
+
+static void card_wakes(struct pci_dev *pdev)
+{
+	for_host(pdev, front_host_wake);
+}
+
+static const struct pci_card_events pci_events = {
+	.gone = card_gone,
+	.sleeps = card_sleeps,
+	.wakes = card_wakes,
+};
 
 /* The card of that number; NULL: there are no more. */
 static struct sim_card *next_card(u32 index)
@@ -257,7 +290,7 @@ static int claim_cards(void)
 
 	if (!pci)
 		return 0;
-	count = pci_cards_register(card_gone);
+	count = pci_cards_register(&pci_events);
 	if (count > 0) {
 		cards = count;
 		return 0;

@@ -4,8 +4,9 @@
  * record, "gates" for what a TSG's slice is and how many of its channels are stopped, "believes"
  * for what the driver last set beside what the registers say, "objects" for leaks. Lines of "name
  * value". "restless_ms" has it re-slice and submit all the time (restless.c). A write to "insist"
- * has the driver submit its list, whoever holds the slot; of TSGs that a process makes while its
- * number is in "hidden_pid" it tells nobody.
+ * has the driver submit its list, whoever holds the slot, one to "power_cycle" has it take its
+ * card's power away and bring it back; of TSGs that a process makes while its number is in
+ * "hidden_pid" it tells nobody.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -145,6 +146,18 @@ static const struct file_operations insist_fops = {
 	.write = insist_write,
 };
 
+static ssize_t power_write(struct file *file, const char __user *from, size_t count, loff_t *pos)
+{
+	front_host_power_cycle(file->private_data);
+	return count;
+}
+
+static const struct file_operations power_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = power_write,
+};
+
 static int restless_get(void *host, u64 *every_ms)
 {
 	*every_ms = READ_ONCE(((struct front_host *)host)->restless_ms);
@@ -188,5 +201,6 @@ void front_debugfs_init(struct front_host *host, struct dentry *root)
 	debugfs_create_file("restless_ms", 0600, host->debug_dir, host, &restless_fops);
 	debugfs_create_u32("hidden_pid", 0600, host->debug_dir, &host->hidden_pid);
 	debugfs_create_file("insist", 0200, host->debug_dir, host, &insist_fops);
+	debugfs_create_file("power_cycle", 0200, host->debug_dir, host, &power_fops);
 	debugfs_create_file("objects", 0400, host->debug_dir, host, &objects_fops);
 }

@@ -93,6 +93,11 @@ u64 front_host_time_ns(struct front_host *host)
 	return host->card->ops->time_ns(host->card);
 }
 
+void front_host_start(struct front_host *host)
+{
+	sim_card_write32(host->card, CHANNEL_CONFIG, CHANNEL_CONFIG_DOORBELLS);
+}
+
 static void release_zombie_locked(struct front_tsg *tsg)
 {
 	atomic_dec(&front_live.zombies);
@@ -130,7 +135,7 @@ int front_host_init(struct front_host *host, struct sim_card *card)
 	err = front_runlist_init(host);
 	if (err)
 		return err;
-	sim_card_write32(host->card, CHANNEL_CONFIG, CHANNEL_CONFIG_DOORBELLS);
+	front_host_start(host);
 	mutex_lock(&hosts_lock);
 	hosts[card->index] = host;
 	mutex_unlock(&hosts_lock);

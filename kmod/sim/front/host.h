@@ -19,7 +19,8 @@
 
 /**
  * struct front_tsg - a TSG; all [host->mutex] unless set once
- * @serial, @id, @runlist, @opener, @uid, @vaspace: set once; opener and vaspace are references
+ * @serial, @id, @runlist, @opener, @cgroup, @uid, @vaspace: set once; opener, vaspace and cgroup,
+ *          which may be NULL, are references
  * @timeslice_us: as asked through the driver, whose "us" are units of 1024 ns
  * @hidden: the listener is never told of it; set once
  * @scheduled: a channel of it was scheduled, so it is in the list
@@ -31,6 +32,7 @@ struct front_tsg {
 	u64 serial;
 	u16 id, runlist;
 	struct pid *opener;
+	struct cgroup *cgroup;
 	u32 uid;
 	struct front_account *account;
 	struct front_vaspace *vaspace;
@@ -151,6 +153,8 @@ u32 front_host_count(void);
 void front_host_location(const struct front_host *host, char *out, size_t bytes);
 /* The driver's own number of the card. */
 u32 front_host_gpu_id(const struct front_host *host);
+/* What of the card is set once, after power-on. */
+void front_host_start(struct front_host *host);
 /* The card's clock. */
 u64 front_host_time_ns(struct front_host *host);
 
@@ -200,6 +204,14 @@ void front_runlist_fini(struct front_host *host);
 void front_runlist_publish_locked(struct front_host *host);
 /* As a driver that knows of nobody else: submit the list, whoever holds the slot. */
 void front_runlist_insist(struct front_host *host);
+
+/* ---- sleep.c ---- */
+
+/* The card's power goes, and comes back; in between it is used by nobody. */
+void front_host_sleep(struct front_host *host);
+void front_host_wake(struct front_host *host);
+/* Both at once, while tenants are at work. */
+void front_host_power_cycle(struct front_host *host);
 
 /* ---- restless.c ---- */
 

@@ -23,6 +23,7 @@ int front_tell_tsg_created_locked(struct front_tsg *tsg)
 	struct qgpu_driver_tsg told = {
 		.serial = tsg->serial,
 		.opener = tsg->opener,
+		.cgroup = tsg->cgroup,
 		.runlist = tsg->runlist,
 		.tsg_id = tsg->id,
 		.slice_ns = front_tsg_slice_ns(tsg),

@@ -5,6 +5,7 @@
  * A TSG whose owner goes while it runs something that can't be cut becomes a zombie: disabled,
  * unlisted, its ids and memory still its own, until the reaper finds it off the card.
  */
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -152,10 +153,28 @@ void front_tsg_release_locked(struct front_tsg *tsg)
 	ida_free(&host->tsg_ids, tsg->id);
 	front_vaspace_put(tsg->vaspace);
 	put_pid(tsg->opener);
+	if (tsg->cgroup)
+		cgroup_put(tsg->cgroup);
 	atomic_dec(&tsg->account->tsgs);
 	front_account_put(tsg->account);
 	atomic_dec(&front_live.tsgs);
 	kfree(tsg);
+}
+
+/* Where the process lives now; NULL: it is gone. */
+static struct cgroup *get_cgroup(struct pid *pid)
+{
+	struct cgroup *cgroup = NULL;
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(pid, PIDTYPE_PID);
+	if (task)
+		cgroup = task_dfl_cgroup(task);
+	if (cgroup && !cgroup_tryget(cgroup))
+		cgroup = NULL;
+	rcu_read_unlock();
+	return cgroup;
 }
 
 static u32 tsg_create(struct front_object *object, union front_params *params)
@@ -184,6 +203,7 @@ static u32 tsg_create(struct front_object *object, union front_params *params)
 	tsg->id = id;
 	tsg->runlist = host->card->gr_runlist;
 	tsg->opener = get_pid(client->opener);
+	tsg->cgroup = get_cgroup(client->opener);
 	tsg->uid = from_kuid(&init_user_ns, current_euid());
 	tsg->account = client->account;
 	front_account_get(tsg->account);
