@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 # front-lib.sh: sourced after lib.sh by scripts that test the simulated driver: loads qgpu_sim, runs test programs and
-# takes their TAP over, and ends with the checks that nothing is left.
+# takes their TAP over, measures tenants by the card's record, and ends with the checks that nothing is left.
 
 front_debug=/sys/kernel/debug/qgpu_sim
 
@@ -56,6 +56,34 @@ front_look() {
 	mapfile -t lines <"$front_debug/card0/totals"
 	# shellcheck disable=SC2034 # for who calls
 	card_ns=${lines[0]#time_ns }
+}
+
+# over SECONDS: ran[NAME] for each of pids[NAME] in that time, and card_ran_ns, by the card's own record.
+declare -A ran
+over() {
+	local name since
+	local -A from
+	front_look
+	since=$card_ns
+	for name in "${!pids[@]}"; do from[$name]=${record[$name]:-0}; done
+	sleep "$1"
+	front_look
+	# shellcheck disable=SC2034 # for who calls
+	card_ran_ns=$((card_ns - since))
+	for name in "${!pids[@]}"; do ran[$name]=$((${record[$name]:-0} - from[$name])); done
+}
+
+# stop NAME: kill pids[NAME].
+stop() {
+	kill -9 "${pids[$1]}"
+	wait "${pids[$1]}" 2>/dev/null || true
+	unset "pids[$1]"
+}
+
+calc() { awk "BEGIN { printf \"%.6f\", $* }"; }
+is_within() { # VALUE WANTED TOLERANCE
+	[[ $1 =~ ^-?[0-9.]+$ ]] || return # of nothing at all
+	awk -v v="$1" -v w="$2" -v t="$3" 'BEGIN { d = v - w; exit !(d <= t && d >= -t) }'
 }
 
 # front_unload: nothing may be left of anybody, and the modules go.

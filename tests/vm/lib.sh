@@ -114,9 +114,9 @@ lib_on_exit() {
 }
 trap lib_on_exit EXIT
 
-# wait_until SECONDS CMD...: polls until CMD succeeds; fails after SECONDS of guest time.
+# wait_until SECONDS CMD...: polls until CMD succeeds; fails after SECONDS of guest time, more where the kernel is slower.
 wait_until() {
-	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000 * ${VM_SLOWER:-1}))
 	shift
 	until "$@"; do
 		((${EPOCHREALTIME/./} < deadline)) || return 1

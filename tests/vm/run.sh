@@ -117,7 +117,8 @@ is_below_tmp() { [[ $1 == /tmp || $1 == /tmp/* ]]; }
 {
 	# A tmpfs on the guest's /tmp is faster, but must not hide the tree under test.
 	is_below_tmp "$script" || is_below_tmp "$RIG" || is_below_tmp "$PWD" || echo "export VM_PRIVATE_TMP=1"
-	printf 'export %s=%q\n' VM_LOG_MARK "$LOG_MARK" VM_MODE "$mode" VM_KROOT "$KROOT" VM_KVER "$KVER"
+	printf 'export %s=%q\n' VM_LOG_MARK "$LOG_MARK" VM_MODE "$mode" VM_KROOT "$KROOT" VM_KVER "$KVER" \
+		VM_SLOWER "${KSLOWER:-1}"
 	while IFS= read -r name; do
 		printf 'export %s=%q\n' "$name" "${!name}"
 	done < <(compgen -e | grep '^QGPU_' || true)

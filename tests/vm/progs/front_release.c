@@ -171,7 +171,7 @@ static void work(struct rm_channel *c) {
   tap_status(rm_bell_open(&t, 0, &t.bell_fd, &t.bell), 0, "doorbells");
   rm_push(c, 1000000, 2);
   rm_ring(&t, c);
-  tap(rm_wait(c, 0, 1000000000), "work completes");
+  tap(rm_wait(c, 0, 20000000000), "work completes");
 }
 
 static void put_back(const struct rm_channel *c) {

@@ -18,10 +18,6 @@ start() { # NAME [SLICE_US]
 	pids[$1]=$!
 	check "$1 is bound" "$front_bin/qgpunl" bind 0 "$1" pid="${pids[$1]}"
 }
-stop() { # NAME
-	kill -9 "${pids[$1]}"
-	wait "${pids[$1]}" 2>/dev/null || true
-}
 
 # look: run times and clock at one instant, both by the card's own record (front_look) and by the ledger (ledger[NAME],
 # error[NAME] = what it says it may be off, stats_ns), which has a clock of its own.
@@ -70,11 +66,6 @@ share() {
 last_second() { awk 'END { print $1 + 0 }' "/run/$1"; }
 has_told() { (($(last_second "$1") >= $2)); }
 completions() { awk -v from="$2" '$1 == from { a = $2 } $1 == from + 10 { print $2 - a }' "/run/$1"; }
-
-is_within() { # VALUE WANTED TOLERANCE
-	awk -v v="$1" -v w="$2" -v t="$3" 'BEGIN { d = v - w; exit !(d <= t && d >= -t) }'
-}
-calc() { awk "BEGIN { printf \"%.6f\", $* }"; }
 
 ratio() { # WEIGHT
 	local a b since_a since_b by_card by_tenants

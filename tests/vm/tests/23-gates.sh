@@ -15,32 +15,11 @@ check_fails "a hold of 5 ms is refused" modprobe qgpu hold_max_ms=5
 check_fails "a hold of 3 s is refused" modprobe qgpu hold_max_ms=3000
 check "qgpu loads with method gates" modprobe qgpu method=gates
 
-declare -A pids from
+declare -A pids
 start() { # NAME
 	"$front_bin/saturate" 1000 100 1 >"/run/$1" &
 	pids[$1]=$!
 	check "$1 is bound" "$front_bin/qgpunl" bind 0 "$1" pid="${pids[$1]}"
-}
-stop() { # NAME
-	kill -9 "${pids[$1]}"
-	wait "${pids[$1]}" 2>/dev/null || true
-	unset "pids[$1]"
-}
-# over SECONDS: ran[NAME] and card_ran_ns in that time, by the card's own record.
-declare -A ran
-over() {
-	local name since
-	front_look
-	since=$card_ns
-	for name in "${!pids[@]}"; do from[$name]=${record[$name]:-0}; done
-	sleep "$1"
-	front_look
-	card_ran_ns=$((card_ns - since))
-	for name in "${!pids[@]}"; do ran[$name]=$((record[$name] - from[$name])); done
-}
-calc() { awk "BEGIN { printf \"%.4f\", $* }"; }
-is_within() { # VALUE WANTED TOLERANCE
-	awk -v v="$1" -v w="$2" -v t="$3" 'BEGIN { d = v - w; exit !(d <= t && d >= -t) }'
 }
 # No list of qgpu's: the driver submits when its list changes, and nobody else at all.
 submits() { front_value totals submits; }

@@ -39,7 +39,7 @@ owner() {
 }
 set_plan() { "$nl" plan 0 - "$@" >/dev/null; }
 
-"$nl" events 100 >/run/events &
+"$nl" events 100000 >/run/events &
 listener=$!
 check "somebody listens" wait_until 5 grep -q listening /run/events
 
@@ -126,11 +126,11 @@ check "killed, its TSG is gone" wait_until 5 gone $late
 seen=$(unshare --pid --fork --mount-proc "$nl" tsgs 0 | awk '{ print $4 }' | sort -u)
 check_equal "a reader in another pid namespace sees no pid of ours" "$seen" 0
 count() { awk -v kind="$1" -v pid="$2" '$1 == kind && (pid == 0 || $4 == pid)' /run/events | wc -l; }
-sleep 0.5
-check "plans were told" test "$(count 4 0)" -ge 10
-check "tenants' first TSGs were told" test "$(count 5 0)" -ge 5
-check "tenants' last TSGs were told" test "$(count 6 0)" -ge 4
-check "moves of a TSG were told" test "$(count 7 "$other")" -ge 7
+told() { (($(count "$1" "$2") >= $3)); } # KIND PID TIMES
+check "plans were told" wait_until 5 told 4 0 10
+check "tenants' first TSGs were told" wait_until 5 told 5 0 5
+check "tenants' last TSGs were told" wait_until 5 told 6 0 4
+check "moves of a TSG were told" wait_until 5 told 7 "$other" 7
 check_equal "the card obeyed" "$("$nl" cards 0 | cut -d' ' -f2)" 0
 
 kill "$listener"
@@ -138,6 +138,24 @@ kill -9 "${pids[@]}" 2>/dev/null || true
 wait 2>/dev/null || true
 is_idle() { [[ -z $("$nl" tsgs 0) ]]; }
 check "all TSGs are gone" wait_until 5 is_idle
+
+# ---- whose opener is gone ----
+check "plan: a has outer" set_plan "a:cgroups=$(id_of outer)"
+in_cgroup outer "$front_bin/front_heir" >/run/heir &
+check "a process leaves its TSG to a child" wait $!
+owners() { # of all TSGs that there are
+	local id
+	id=$("$nl" tsgs 0 | awk '{ print $3 }' | sort -u)
+	"$nl" tenants 0 | awk -v id="$id" '$1 == id { print $2 }'
+}
+check_equal "it is a's" "$(owners)" a
+check "qgpu unloads" modprobe -r qgpu
+check "and loads again" modprobe qgpu
+check_equal "now it is default's" "$(owners)" default
+check "plan: a has outer" set_plan "a:cgroups=$(id_of outer)"
+check_equal "it is a's again" "$(owners)" a
+kill -9 "$(</run/heir)"
+check "its TSG is gone" wait_until 5 is_idle
 
 # ---- what anybody may make the module remember is charged ----
 many=()

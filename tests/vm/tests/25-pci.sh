@@ -82,10 +82,25 @@ loads() {
 check "qgpu comes and goes beside them" loads
 check "and is there" modprobe qgpu method=images
 wait "$first" "$second"
-check "their TSGs are gone for it, too" wait_until 5 test -z "$("$front_bin/qgpunl" tsgs 0)"
+has_tsgs() { [[ $("$front_bin/qgpunl" tsgs 0 | wc -l) == "$1" ]]; }
+check "their TSGs are gone for it, too" wait_until 5 has_tsgs 0
+others=()
+for _ in 1 2; do
+	"$front_bin/saturate" 500 600 2 >/dev/null &
+	others+=($!)
+done
+check "others came" wait_until 10 has_tsgs 4
 check "qgpu unloads" modprobe -r qgpu
-off=$(awk '$3 != $4' "$front_debug/card0/believes")
-check_equal "all is as the driver set it" "$off" ""
+believes=$(<"$front_debug/card0/believes")
+check_equal "with four channels" "$(grep -c '^enable ' <<<"$believes")" 4
+check_equal "all is as the driver set it" "$(awk '$3 != $4' <<<"$believes")" ""
+kill -9 "${others[@]}"
+wait 2>/dev/null || true
+
+# ---- its page tables ----
+charge=/sys/fs/cgroup/front-tables
+check "there is a memory controller" sh -c "echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir $charge"
+relay "$front_bin/front_tables" "$charge"
 
 # ---- taken out, while somebody has it ----
 check "qgpu is back" modprobe qgpu
@@ -94,9 +109,9 @@ tenant=$!
 check "somebody has the card" wait_until 5 test -s /run/tenant
 (echo 1 >"$device/remove") &
 taken=$!
-sleep 0.3
+is_refused() { ! (exec 9<>/dev/nvidia0); }
+check "it goes for everybody else" wait_until 5 is_refused
 check "it stays for who has it" test -c /dev/nvidia0
-check_fails "and for nobody else" "$front_bin/saturate" 1000 1
 kill -9 "$tenant"
 check "then it goes" wait "$taken"
 check_fails "and its node" test -e /dev/nvidia0

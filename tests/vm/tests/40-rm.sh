@@ -98,10 +98,6 @@ measure() { # SECONDS: ran[NAME] in percent of the clock
 		ran[$name]=$(calc "100 * (${record[$name]} - ${from[$name]}) / ($card_ns - $from_ns)")
 	done
 }
-calc() { awk "BEGIN { printf \"%.4f\", $* }"; }
-is_within() { # VALUE WANTED TOLERANCE
-	awk -v v="$1" -v w="$2" -v t="$3" 'BEGIN { d = v - w; exit !(d <= t && d >= -t) }'
-}
 runs() { # NAME: it gets work done
 	local before
 	front_look
