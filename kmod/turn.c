@@ -407,11 +407,15 @@ static void fall_back(struct turn *turn, u64 now_ns)
 	turn->gates |= ++turn->loss_count > LOSSES_MAX;
 }
 
-/* Ownership is lost once, however often that is found. */
+/* Ownership is lost once, however often that is found. A card that is back has heard no ring
+ * meanwhile. */
 static int count_loss(struct turn *turn, int err)
 {
-	bool lost = turn_is_loss(err);
+	bool lost;
 
+	if (turn->lost && !err)
+		err = turn_gates_ring(turn);
+	lost = turn_is_loss(err);
 	if (lost && !turn->lost) {
 		turn->counters.losses++;
 		if (err == -ESTALE)

@@ -278,6 +278,17 @@ void turn_gates_recount(struct turn *turn)
 	}
 }
 
+int turn_gates_ring(struct turn *turn)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < turn->tsg_count && turn->gates; i++)
+		if (is_open(turn->tsgs[i]))
+			turn_note_error(&err, ring_tsg(turn, turn->tsgs[i]));
+	return err;
+}
+
 void turn_gates_forget(struct turn *turn)
 {
 	struct turn_tsg *tsg;

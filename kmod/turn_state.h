@@ -155,6 +155,9 @@ int turn_gates_open(struct turn *turn);
 bool turn_gates_waits(const struct turn_tsg *tsg);
 /* Channels came or went. */
 void turn_gates_recount(struct turn *turn);
+/* Every channel that is not closed, whether it seems to have work or not. Return: 0, an error of
+ * hw_ops. */
+int turn_gates_ring(struct turn *turn);
 /* Whatever was closed is gone with the rest of the card's state. */
 void turn_gates_forget(struct turn *turn);
 /* A look found work of @tsg. */

@@ -325,6 +325,26 @@ TEST(Gates, ACardThatWasResetBetweenTwoLooksIsNoticed) {
   expectAllEnabled(beside);
 }
 
+// While a card is off its bus rings are lost, and who waits for what it rang for never rings again.
+TEST(Gates, WhoRangWhileTheCardWasAwayIsServed) {
+  for (uint64_t i = 0; i < 60; i++) {
+    Beside beside(byGates());
+    const int a = beside.addTenant({.weight = 200}), b = beside.addTenant({.weight = 100});
+    start(beside, a);
+    start(beside, b, kLong);
+    beside.start();
+    beside.runFor(100 * kMilli + i * 700 * kMicro);
+    fakes::setPresence(beside.card(), CHIP_OFF_BUS);
+    beside.runFor(50 * kMilli);
+    EXPECT_EQ(beside.lastError(), -ENODEV);
+    fakes::setPresence(beside.card(), CHIP_PRESENT);
+    beside.runFor(500 * kMilli);
+    const Measured m = measure(beside, 2, 500 * kMilli);
+    EXPECT_GT(m.ofWall(0), 0.5) << i;
+    EXPECT_GT(m.ofWall(1), 0.2) << i;
+  }
+}
+
 // Registers of one channel refuse, to be read or to be written: that is an error, and its owner's
 // loss alone.
 class GatesRefused : public ::testing::TestWithParam<bool> {};
