@@ -211,7 +211,7 @@ void Daemon::readCounters() {
     return;
   }
   ledger_.update(*samples, counted_ns_);
-  metrics_.update(*samples);
+  metrics_.update(*samples, planMarksOf(reconciler_.observed()));
 }
 
 void Daemon::tick() {

@@ -2,6 +2,9 @@
 #include "metrics.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <string>
 
 #include "clock.hpp"
 
@@ -36,11 +39,28 @@ uint64_t waitingNs(const Sample &before, const Sample &now, uint64_t waiting_ns)
 
 }  // namespace
 
+PlanMarks planMarksOf(const std::vector<CardSnapshot> &cards) {
+  PlanMarks marks;
+  for (const CardSnapshot &card : cards) {
+    std::string text = std::to_string(card.info.policy);
+    for (const TenantStatus &tenant : card.tenants) {
+      const TenantSettings &asked = tenant.asked;
+      for (const uint64_t number :
+           std::initializer_list<uint64_t>{tenant.id, asked.weight, asked.guarantee_ppm,
+                                           asked.ceiling_ppm, asked.work_class, asked.wake_ns})
+        text += " " + std::to_string(number);
+    }
+    marks[card.info.index] = std::hash<std::string>()(text);
+  }
+  return marks;
+}
+
 void Metrics::clear() {
   last_.clear();
   rates_.clear();
   last_totals_.clear();
   card_rates_.clear();
+  plans_.clear();
 }
 
 // Without a sample that it goes on from: no rates, only what was counted.
@@ -61,13 +81,12 @@ Rates Metrics::ratesOf(const Sample &now, uint64_t delivered_ns) const {
   rates.work_ppm = ppm(run_ns + now.wait_ns - before->wait_ns, rates.interval_ns);
   rates.throttled_ppm = ppm(now.throttled_ns - before->throttled_ns, rates.interval_ns);
   rates.error_ppm = ppm(now.run_err_ns - before->run_err_ns, delivered_ns);
-  rates.new_plan = now.generation != before->generation;
   const auto known = rates_.find({now.card_index, *now.tenant_id});
   rates.waiting_ns = waitingNs(*before, now, known == rates_.end() ? 0 : known->second.waiting_ns);
   return rates;
 }
 
-void Metrics::update(const std::vector<Sample> &samples) {
+void Metrics::update(const std::vector<Sample> &samples, const PlanMarks &plans) {
   // Card by card: all samples of a card carry one time.
   std::map<uint32_t, CardSamples> cards;
   for (const Sample &sample : samples)
@@ -75,10 +94,18 @@ void Metrics::update(const std::vector<Sample> &samples) {
       cards[sample.card_index].tenants.push_back(&sample);
     else
       cards[sample.card_index].totals = &sample;
-  for (const auto &[card, of_card] : cards) updateCard(card, of_card);
+  for (const auto &[card, of_card] : cards) {
+    const auto plan = plans.find(card);
+    updateCard(card, of_card, plan == plans.end() ? 0 : plan->second);
+  }
 }
 
-void Metrics::updateCard(uint32_t card, const CardSamples &samples) {
+bool Metrics::isNewPlan(uint32_t card, uint64_t plan) const {
+  const auto former = plans_.find(card);
+  return former != plans_.end() && former->second != plan;
+}
+
+void Metrics::updateCard(uint32_t card, const CardSamples &samples, uint64_t plan) {
   uint64_t delivered_ns = 0;
   for (const Sample *now : samples.tenants) {
     auto last = last_.find({card, *now->tenant_id});
@@ -97,7 +124,9 @@ void Metrics::updateCard(uint32_t card, const CardSamples &samples) {
     const Key key{card, *now->tenant_id};
     fresh[key] = *now;
     rates[key] = ratesOf(*now, delivered_ns);
+    rates[key].new_plan = isNewPlan(card, plan);
   }
+  plans_[card] = plan;
   const auto is_of_card = [&](const auto &entry) { return entry.first.first == card; };
   std::erase_if(rates_, is_of_card);
   std::erase_if(last_, is_of_card);

@@ -38,11 +38,16 @@ struct CardRates {
   uint32_t idle_ppm = 0, switch_ppm = 0, nobody_ppm = 0;
 };
 
+// What the settings of a card's plan are, as a number that another plan has not: by card. Cgroups
+// come and go without a new one.
+using PlanMarks = std::map<uint32_t, uint64_t>;
+PlanMarks planMarksOf(const std::vector<CardSnapshot> &cards);
+
 class Metrics {
  public:
-  // Takes one dump of all counters. A shorter interval than 0.5 s since the last dump is not a new
-  // one: it would make the rates noise.
-  void update(const std::vector<Sample> &samples);
+  // Takes one dump of all counters, with the plans that are in force. A shorter interval than 0.5 s
+  // since the last dump is not a new one: it would make the rates noise.
+  void update(const std::vector<Sample> &samples, const PlanMarks &plans = {});
   // Forgets everything, for example when the driver was reloaded.
   void clear();
 
@@ -56,15 +61,17 @@ class Metrics {
     const Sample *totals = nullptr;
     std::vector<const Sample *> tenants;
   };
-  void updateCard(uint32_t card, const CardSamples &samples);
+  void updateCard(uint32_t card, const CardSamples &samples, uint64_t plan);
   void updateTotals(uint32_t card, const CardSamples &samples);
   Rates ratesOf(const Sample &now, uint64_t delivered_ns) const;
+  bool isNewPlan(uint32_t card, uint64_t plan) const;
   const Sample *formerOf(const Sample &now) const;
 
   std::map<Key, Sample> last_;
   std::map<Key, Rates> rates_;
   std::map<uint32_t, Sample> last_totals_;
   std::map<uint32_t, CardRates> card_rates_;
+  PlanMarks plans_;  // at the last dump
 };
 
 }  // namespace qgpu

@@ -86,7 +86,6 @@ class Explain : public ::testing::Test {
       total.tenant_id = kernel.findTenant(0, name)->id;
       total.source = QGPU_SOURCE_SAMPLED;
       total.since_ns = 1;
-      total.generation = kernel.card(0).info.generation;
       total.time_ns += kSecondNs;
       for (const Second &second : seconds) {
         if (second.tenant != std::string(name)) continue;
@@ -230,7 +229,10 @@ TEST_F(Explain, WhoIsStarvedIsNotSaidToHaveWhatIsPromised) {
 
 TEST_F(Explain, RightAfterAChangeNobodyJudges) {
   pass({{"a", 500, 500}, {"b", 250, 750}, {"capped", 200, 0}});
-  kernel.card(0).info.generation++;
+  Daemon::TenantWish wish;
+  wish.tenant = "a";
+  wish.weight = 201;
+  ASSERT_TRUE(daemon.setTenant(wish, Daemon::Mode::kApply));
   pass({{"a", 0, 1000}, {"b", 900, 100}}, 1);
   EXPECT_EQ(reasonOf("a"), "new-plan");
   EXPECT_EQ(whysText(statusJson(daemon), "")->find("STARVED"), std::string::npos);

@@ -119,16 +119,24 @@ TEST(Metrics, TheWaitThatIsOnIsCounted) {
 TEST(Metrics, AnIntervalInWhichThePlanChangedIsMarked) {
   Metrics metrics;
   Sample sample = sampleOf(2, kSecondNs, 100);
-  const auto pass = [&](uint64_t generation) {
+  CardSnapshot card;
+  card.tenants.resize(2);
+  const auto pass = [&] {
     sample.time_ns += kSecondNs;
-    sample.generation = generation;
-    metrics.update({sample});
+    sample.generation++;
+    metrics.update({sample}, planMarksOf({card}));
     return metrics.tenant(0, 2)->new_plan;
   };
-  EXPECT_FALSE(pass(5));
-  EXPECT_FALSE(pass(5));
-  EXPECT_TRUE(pass(6));
-  EXPECT_FALSE(pass(6));
+  EXPECT_FALSE(pass());
+  EXPECT_FALSE(pass());
+  card.tenants[1].asked.weight++;
+  EXPECT_TRUE(pass());
+  EXPECT_FALSE(pass());
+  card.info.policy++;
+  EXPECT_TRUE(pass());
+  // Pods that come and go keep nobody from being judged.
+  card.tenants[1].asked.cgroups.push_back(7);
+  EXPECT_FALSE(pass());
 }
 
 }  // namespace metrics_test
