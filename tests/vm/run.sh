@@ -110,6 +110,18 @@ if [[ ! -e $initramfs ]]; then
 	) 9>"$cache/lock"
 fi
 
+# host_khz: what tsc_khz.c prints, measured once for each boot of the host.
+host_khz() {
+	local of
+	of=$cache/tsc-$(tr -d - </proc/sys/kernel/random/boot_id)
+	if [[ ! -e $of ]]; then
+		gcc -O2 -o "$of.bin.$$" "$RIG/tsc_khz.c" && "$of.bin.$$" >"$of.$$" && mv "$of.$$" "$of"
+		rm -f "$of.bin.$$"
+		find "$cache" -maxdepth 1 -name 'tsc-*' -mtime +1 -delete
+	fi
+	cat "$of"
+}
+
 # ---- what the guest runs ----
 
 LOG_MARK="qgpu-vm: script starts"
@@ -157,6 +169,9 @@ icount)
 	append+=" norandmaps"
 	;;
 esac
+khz=
+[[ $mode == icount ]] || khz=$(host_khz)
+append+=${khz:+ tsc_early_khz=$khz}
 qemu+=(-append "$append")
 if [[ -n $pci ]]; then
 	"$RIG/build-device.sh" "$out/device" >"$out/device.log" 2>&1 || { cat "$out/device.log" >&2 && exit 2; }
