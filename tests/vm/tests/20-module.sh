@@ -18,7 +18,7 @@ has_tsgs() { [[ $("$front_bin/qgpunl" tsgs 0 | wc -l) == "$1" ]]; }
 start_loads() {
 	loads=()
 	for _ in 1 2 3; do
-		"$front_bin/saturate" 300 100 2 >/dev/null &
+		"$front_bin/saturate" 300 100000 2 >/dev/null &
 		loads+=($!)
 	done
 }

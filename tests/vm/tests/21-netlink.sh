@@ -16,7 +16,7 @@ check_equal "both cards are listed" "$("$front_bin/qgpunl" cards | wc -l)" 2
 relay "$front_bin/netlink_abuse" ${QGPU_SEED:+"$QGPU_SEED"}
 
 # Again with a tenant at work: plans are then real images.
-"$front_bin/saturate" 200 100 2 >/run/work &
+"$front_bin/saturate" 200 100000 2 >/run/work &
 load=$!
 busy() { [[ $("$front_bin/qgpunl" tsgs 0 | wc -l) == 2 ]]; }
 check "a tenant is at work" wait_until 10 busy
