@@ -61,4 +61,4 @@ if [[ ! -e $root/ready ]]; then
 fi
 KVER=$(make -s -C "$KDIR" kernelrelease)
 # Every access is checked: what a script may take on the stock kernel is not enough.
-printf '%s=%q\n' KVER "$KVER" KDIR "$KDIR" KROOT "$root" KIMG "$root/bzImage" KSLOWER 5 KMEM_MB 2048
+printf '%s=%q\n' KVER "$KVER" KDIR "$KDIR" KROOT "$root" KIMG "$root/bzImage" KSLOWER 10 KMEM_MB 2048
