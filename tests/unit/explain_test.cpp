@@ -220,7 +220,8 @@ TEST_F(Explain, WhoIsStarvedIsNotSaidToHaveWhatIsPromised) {
   for (uint64_t run_ms = 0; run_ms <= 500; run_ms += 10) {
     pass({{"a", run_ms, 1000 - run_ms}, {"b", 600, 400}, {"capped", 100, 0}});
     const Json card = cardOf("a");
-    for (const Json &tenant : statusJson(daemon)["cards"][0]["tenants"])
+    const Json status = statusJson(daemon);
+    for (const Json &tenant : status["cards"][0]["tenants"])
       if (tenant["name"] == "a" && isStarved(tenant)) {
         EXPECT_NE(card["why"]["reason"], "as-promised") << run_ms;
       }
