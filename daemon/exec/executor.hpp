@@ -26,6 +26,7 @@
 #include "process.hpp"
 #include "progress.hpp"
 #include "protocol.hpp"
+#include "pulse.hpp"
 #include "roster.hpp"
 #include "store.hpp"
 #include "trace.hpp"
@@ -41,7 +42,8 @@ struct ExecutorOptions {
   std::string nvml = "libnvidia-ml.so.1";   // for when the trace cannot be had; empty: none
   CardParams params;                        // unless the card's own are in the state folder
   uint32_t worker_restarts = 0;
-  uint64_t seed = 1;  // of what is done at random instants
+  uint64_t seed = 1;             // of what is done at random instants
+  const Pulse *pulse = nullptr;  // what its guard tells it by; null: it has none
   std::function<uint64_t()> now_ns = monotonicNs;
 };
 
@@ -126,6 +128,7 @@ class Executor {
   bool readTrace(uint64_t now_ns);
   void turnTrace(uint64_t now_ns);
   uint64_t stalledNs(uint64_t now_ns);
+  bool wasOpened();
   void forgiveStall();
   void inferNobody(uint64_t until_ns);
   void infer(uint64_t now_ns);
@@ -196,6 +199,7 @@ class Executor {
   uint64_t asked_window_ns_ = 0, ask_window_at_ns_ = 0;
   unsigned asks_left_ = 0;
   uint64_t turn_ns_ = 0;             // of the own clock, when this turn began
+  uint64_t releases_ = 0;            // by the guard, that are known
   uint64_t due_ns_ = 0;              // of the own clock, when the next is due; 0: none yet
   uint64_t charged_ns_ = 0;          // up to when the last turn charged
   uint64_t ask_at_ns_ = UINT64_MAX;  // when the next probeEarly() would tell something

@@ -222,16 +222,26 @@ uint64_t Executor::stalledNs(uint64_t now_ns) {
   return ns < kStallNs ? 0 : ns;
 }
 
+// The guard took this for hung, wherever that was, and opened its gates.
+bool Executor::wasOpened() {
+  const uint64_t releases = options_.pulse ? options_.pulse->releases() : 0;
+  return std::exchange(releases_, releases) != releases;
+}
+
 // What ran while nobody could do anything about it is accounted; but who was to pay for it would
-// stand still for seconds. The guard may have opened any gate.
+// stand still for seconds. Any gate may be open.
 void Executor::forgiveStall() {
-  if (const uint64_t ns = stalledNs(turn_ns_)) {
+  const uint64_t ns = stalledNs(turn_ns_);
+  const bool opened = wasOpened();
+  if (ns || opened) {
     turnTrace(cardNs());  // all of it: the hanging control may have been the trace's own
     core_forgive(&core_, charged_ns_);
     account_->forgive();
     enforcer_->letAllRun(cardNs());
     report(EventKind::kStalled, kNoTenant, 0,
-           "the executor did nothing for " + std::to_string(ns / kMs) + " ms", ns);
+           "the executor did nothing for " + (ns ? std::to_string(ns / kMs) + " ms" : "seconds") +
+               (opened ? ", and what it had stopped ran" : ""),
+           ns);
   }
   charged_ns_ = core_.looked_ns;
 }

@@ -169,7 +169,7 @@ struct Running {
   pid_t pid = 0;
   std::unique_ptr<Pulse> pulse;
   PulseWatch watch;
-  bool let_run = false;  // what it had stopped, since it fell silent
+  bool told = false, let_run = false;  // since it fell silent
 };
 
 Result<Running> begin(const WorkerOptions &options, Inherited inherited, const sigset_t &signals) {
@@ -187,10 +187,13 @@ Result<Running> begin(const WorkerOptions &options, Inherited inherited, const s
 void lookAfter(Running &worker, GuardedCard &card, const std::string &run_dir) {
   const auto verdict = worker.watch.look(worker.pulse->beats());
   if (verdict == PulseWatch::Verdict::kHung) kill(worker.pid, SIGKILL);
-  if (verdict == PulseWatch::Verdict::kAlive) worker.let_run = false;
+  if (verdict == PulseWatch::Verdict::kAlive) worker.let_run = worker.told = false;
   if (verdict == PulseWatch::Verdict::kAlive || worker.let_run) return;
-  std::fprintf(stderr, "qgpu-exec: the worker hangs, what it had stopped is let run\n");
+  if (!worker.told)
+    std::fprintf(stderr, "qgpu-exec: the worker hangs, nobody is to stay stopped\n");
+  worker.told = true;
   worker.let_run = openGates(card, run_dir);
+  worker.pulse->noteRelease();
 }
 
 // Waits until it has stopped in order, or stops it otherwise.

@@ -22,16 +22,16 @@ Error failed(const char *what) {
 }  // namespace
 
 Result<std::unique_ptr<Pulse>> Pulse::map(UniqueFd fd) {
-  static_assert(Counter::is_always_lock_free);
-  void *at = mmap(nullptr, sizeof(Counter), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  static_assert(std::atomic<uint64_t>::is_always_lock_free);
+  void *at = mmap(nullptr, sizeof(Counters), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (at == MAP_FAILED) return failed("mapped");
-  // Zeros, as a fresh file has them, are a counter at zero.
-  return std::unique_ptr<Pulse>(new Pulse(std::move(fd), static_cast<Counter *>(at)));
+  // Zeros, as a fresh file has them, are counters at zero.
+  return std::unique_ptr<Pulse>(new Pulse(std::move(fd), static_cast<Counters *>(at)));
 }
 
 Result<std::unique_ptr<Pulse>> Pulse::create() {
   UniqueFd fd(memfd_create("qgpu-pulse", MFD_CLOEXEC));
-  if (!fd || ftruncate(fd.get(), sizeof(Counter))) return failed("made");
+  if (!fd || ftruncate(fd.get(), sizeof(Counters))) return failed("made");
   return map(std::move(fd));
 }
 
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Pulse>> Pulse::attach(int fd) {
   return map(UniqueFd(fd));
 }
 
-Pulse::~Pulse() { munmap(beats_, sizeof(Counter)); }
+Pulse::~Pulse() { munmap(counters_, sizeof(Counters)); }
 
 PulseWatch::Verdict PulseWatch::look(uint64_t beats) {
   silent_looks_ = beats && beats == std::exchange(beats_, beats) ? silent_looks_ + 1 : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// A worker's sign of life: a counter in memory of its guard and itself. A worker that hangs, in a
-// control or stopped by a signal, must keep nobody stopped.
+// A worker's sign of life, and its guard's word that it let run what the worker had stopped: two
+// counters in memory of both. A worker that hangs, in a control or stopped by a signal, must keep
+// nobody stopped, and must not believe afterwards that it does.
 #pragma once
 
 #include <atomic>
@@ -25,16 +26,21 @@ class Pulse {
   int fd() const { return fd_.get(); }
 
   // The worker: at each turn, before each control and after it.
-  void beat() { beats_->fetch_add(1); }
-  uint64_t beats() const { return beats_->load(); }
+  void beat() { counters_->beats.fetch_add(1); }
+  uint64_t beats() const { return counters_->beats.load(); }
+  // The guard: when it has opened gates.
+  void noteRelease() { counters_->releases.fetch_add(1); }
+  uint64_t releases() const { return counters_->releases.load(); }
 
  private:
-  using Counter = std::atomic<uint64_t>;
-  Pulse(UniqueFd fd, Counter *beats) : fd_(std::move(fd)), beats_(beats) {}
+  struct Counters {
+    std::atomic<uint64_t> beats, releases;
+  };
+  Pulse(UniqueFd fd, Counters *counters) : fd_(std::move(fd)), counters_(counters) {}
   static Result<std::unique_ptr<Pulse>> map(UniqueFd fd);
 
   UniqueFd fd_;
-  Counter *beats_;
+  Counters *counters_;
 };
 
 // What to do about a worker, looked at once a second. Looks are counted, not time: a machine that

@@ -68,8 +68,8 @@ void DeviceIo::close(int fd) { ::close(fd); }
 
 int DeviceIo::ioctl(int fd, unsigned long request, void *argument) {
   int err = 0;
+  if (pulse_) pulse_->beat();
   do {
-    if (pulse_) pulse_->beat();
     err = ::ioctl(fd, request, argument) >= 0 ? 0 : errno;
   } while (err == EINTR || err == EAGAIN);
   if (pulse_) pulse_->beat();

@@ -38,7 +38,8 @@ sigset_t catchSignals() {
   return during;
 }
 
-Result<std::unique_ptr<Executor>> openExecutor(RmIo &io, const WorkerOptions &options) {
+Result<std::unique_ptr<Executor>> openExecutor(RmIo &io, const Pulse &pulse,
+                                               const WorkerOptions &options) {
   const auto version = driverVersion();
   if (!version) return version.error();
   const auto profile = driverProfile(*version, options.choice);
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Executor>> openExecutor(RmIo &io, const WorkerOptions &op
   out.state_dir = options.state_dir;
   out.worker_restarts = options.restarts;
   out.seed = monotonicNs();
+  out.pulse = &pulse;
   return Executor::create(std::move(*own), out);
 }
 
@@ -74,7 +76,7 @@ int runWorker(const WorkerOptions &options, int listen_fd, int pulse_fd) {
   const auto pulse = Pulse::attach(pulse_fd);
   if (!pulse) return refuse(pulse.error());
   DeviceIo io(pulse->get());
-  auto executor = openExecutor(io, options);
+  auto executor = openExecutor(io, **pulse, options);
   if (!executor) return refuse(executor.error());
   {
     Server server(listen_fd, **executor);

@@ -35,7 +35,8 @@ struct Bed {
   std::vector<std::unique_ptr<fakes::Child>> children;
   std::vector<Event> events;
 
-  std::string nvml;  // a library, or none
+  std::string nvml;              // a library, or none
+  const Pulse *pulse = nullptr;  // the guard's
 
   void open(uint32_t restarts = 0) {
     auto own = RmClient::open(io, *driverProfile({580, 159, 4}, DriverChoice::kExact), 0);
@@ -45,6 +46,7 @@ struct Bed {
     options.run_dir = options.state_dir = folder.path();
     options.worker_restarts = restarts;
     options.nvml = nvml;
+    options.pulse = pulse;
     options.seed = fakes::seed();
     options.now_ns = [this] { return io.nowNs(); };
     auto made = Executor::create(std::move(*own), options);

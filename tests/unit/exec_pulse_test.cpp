@@ -37,29 +37,38 @@ TEST(Pulse, IsOneOfBoth) {
   (*of_worker)->beat();
   (*of_worker)->beat();
   EXPECT_EQ((*of_guard)->beats(), 2u);
+  (*of_guard)->noteRelease();
+  EXPECT_EQ((*of_worker)->releases(), 1u);
   EXPECT_FALSE(Pulse::attach(-1));
 }
 
 // Each has 30 % of the card, by windows. The guard opens all of them while nobody moves, or only
-// when the worker has just gone on.
+// when the worker has just gone on, or the worker stood still where nothing else tells.
 TEST(ExecutorPulse, WhatTheGuardLetRunIsStoppedAnew) {
   QGPU_TRACE_SEED();
+  const auto pulse = Pulse::create();
+  ASSERT_TRUE(pulse);
   Bed bed;
+  bed.pulse = pulse->get();
   bed.open();
   ASSERT_TRUE(
       bed.plan(QGPU_POLICY_FIXED_SHARE, {tenantOf(1, 100, 300'000), tenantOf(2, 100, 300'000)}));
   const size_t a = bed.add(1, queued()), b = bed.add(2, queued());
   bed.run(2 * kSecond);
-  size_t stalls = 0;
-  for (const bool goes_on : {false, true}) {
-    bed.io.advance(6 * kSecond);
-    if (goes_on) bed.run(10 * kMilli);
+  enum When { kStill, kGoesOn, kUnnoticed };
+  size_t told = 0;
+  for (const When when : {kStill, kGoesOn, kUnnoticed}) {
+    if (when != kUnnoticed) bed.io.advance(6 * kSecond);
+    if (when == kGoesOn) bed.run(10 * kMilli), told++;
     for (const size_t i : {a, b}) bed.tsg(i).enabled = true;
+    (*pulse)->noteRelease();
+    bed.run(10 * kMilli);
+    EXPECT_EQ(bed.count(EventKind::kStalled), ++told) << when;
+    EXPECT_NE(bed.lastSentence(EventKind::kStalled).find("had stopped ran"), std::string::npos);
     bed.run(kSecond / 2);
-    EXPECT_EQ(bed.count(EventKind::kStalled), ++stalls);
     const auto shares = bed.shares({a, b}, 2 * kSecond);
-    EXPECT_NEAR(shares[0], 0.3, 0.01) << goes_on;
-    EXPECT_NEAR(shares[1], 0.3, 0.01) << goes_on;
+    EXPECT_NEAR(shares[0], 0.3, 0.01) << when;
+    EXPECT_NEAR(shares[1], 0.3, 0.01) << when;
   }
 }
 
