@@ -50,6 +50,12 @@ static struct core_tenant *server_of(struct core *core, const struct core_tsg *t
 	return core->window.kind == CORE_WINDOW_ROTATION ? &core->rotation : tsg->tenant;
 }
 
+/* Is the engine idle because it has just loaded the image's first and not begun its work? */
+static bool is_put_on(const struct core *core, u64 now_ns)
+{
+	return !core->visit_met && now_ns < core->visit_from_ns + core->params.switch_ns;
+}
+
 /* Where the rotation inside the window that is on was at @now_ns. */
 static void where_now(const struct core *core, u64 now_ns, struct core_phase *out)
 {
@@ -60,7 +66,7 @@ static void where_now(const struct core *core, u64 now_ns, struct core_phase *ou
 	out->slice_ns = tsg ? tsg->slice_ns : 0;
 	used_ns = now_ns > core->visit_from_ns ? now_ns - core->visit_from_ns : 0;
 	/* Going idle drops the rest of the slice. */
-	if (core->seen == CORE_SEEN_IDLE)
+	if (core->seen == CORE_SEEN_IDLE && !is_put_on(core, now_ns))
 		used_ns = out->slice_ns;
 	out->used_ns = min(used_ns, out->slice_ns);
 }

@@ -343,6 +343,8 @@ static void pick_window(struct core *core, u64 now_ns)
 	choose(core, now_ns);
 	core->window.fresh = former.kind != core->window.kind || former.owner != core->window.owner;
 	core->stale |= core->window.fresh;
+	/* Nobody is waited for: the next looks tell when the rotation goes on. */
+	core->followed |= former.owner && core_rotates_endlessly(core);
 }
 
 static void pick_driver(struct core *core, u64 now_ns)

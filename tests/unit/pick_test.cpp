@@ -284,6 +284,45 @@ TEST(Rotation, ForgetsTheRestOfASliceGivenBack) {
   EXPECT_EQ(cut.used_ns, cut.slice_ns);
 }
 
+// Between the load and its first kernel the engine is idle: that is not who begins there giving its
+// slice back.
+TEST(Rotation, KeepsTheSliceOfWhoHasOnlyBeenLoaded) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  bench.saturate();
+  for (auto *t : {&a, &b}) t->tsgs[0]->slice_ns = t->tsgs[0]->planned_ns;
+  core_look(&bench.core, bench.now, CORE_SEEN_TSG, a.tsgs[0].get());
+  core_taken(&bench.core, bench.now + kMilli, b.tsgs[0].get(), 0);
+  core_look(&bench.core, bench.now + kMilli + kSwitch, CORE_SEEN_IDLE, nullptr);
+  core_phase cut;
+  core_cut(&bench.core, bench.now + kMilli + kSwitch, &cut);
+  EXPECT_EQ(cut.tsg, b.tsgs[0].get());
+  EXPECT_LE(cut.used_ns, kSwitch);
+  // It is idle for longer: it has no work.
+  core_cut(&bench.core, bench.now + kMilli + 3 * kSwitch, &cut);
+  EXPECT_EQ(cut.used_ns, cut.slice_ns);
+}
+
+// Nobody waits for the rotation after somebody's window, so looks follow until it goes on.
+TEST(Rotation, IsLookedForAfterAWindow) {
+  Bench bench;
+  auto &a = bench.add(), &fixed = bench.add({.guarantee_ppm = 200'000, .ceiling_ppm = 200'000});
+  bench.saturate();
+  const auto looks = [&](core_seen seen, core_tsg *tsg) {
+    core_look(&bench.core, bench.now, seen, tsg);
+    if (core_pick(&bench.core, bench.now)) core_taken(&bench.core, bench.now, nullptr, 0);
+  };
+  while (bench.core.window.owner == &fixed.core) {
+    looks(CORE_SEEN_TSG, fixed.tsgs[0].get());
+    bench.now += 100 * kMicro;
+  }
+  ASSERT_EQ(bench.core.window.kind, CORE_WINDOW_ROTATION);
+  looks(CORE_SEEN_SWITCH, nullptr);
+  EXPECT_LE(core_next_ns(&bench.core, bench.now), bench.now + bench.core.params.takeoff_ns / 2);
+  looks(CORE_SEEN_TSG, a.tsgs[0].get());
+  EXPECT_FALSE(bench.core.followed);
+}
+
 TEST(Looks, AreJitteredWithinTheirCells) {
   Bench bench;
   bench.add();
