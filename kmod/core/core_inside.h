@@ -101,7 +101,10 @@ bool core_ledger_trim(struct core *core, u64 now_ns);
  * if @was_quiet; the visit that is followed ended, @next runs since; it computes though the engine
  * is to leave it; an owner's window closes; lags after a plan. */
 void core_fit_settle(const struct core *core, struct core_tenant *tenant);
+void core_fit_leaves(const struct core *core, const struct core_tenant *leaver);
 bool core_fit_goes_idle(const struct core_tenant *tenant);
+/* Do its gaps take much of its windows? */
+bool core_fit_gaps_are_many(const struct core_tenant *tenant);
 s64 core_fit_debt_ns(const struct core_tenant *tenant);
 void core_fit_observed(struct core_tenant *tenant, u64 now_ns, bool was_quiet);
 void core_fit_visit_ended(struct core *core, const struct core_tsg *next, u64 next_from_ns);

@@ -34,6 +34,8 @@
 #define CORE_LEAVE_NS 5000000ull
 /* What is promised to an online tenant that asks for nothing, where the card can keep it. */
 #define CORE_ONLINE_WAKE_NS 500000ull
+/* Held gaps that take more of somebody's windows are many. */
+#define CORE_GAPS_MANY_PPM 200000u
 /* Corrections by the ledger: distance and size. */
 #define CORE_TRIM_EVERY_NS 1000000000ull
 #define CORE_TRIM_MAX_PPM 100000
@@ -114,6 +116,8 @@ enum core_place {
  * @drained_ns: how long it computed when the engine was to leave it, since it woke
  * @fit_var_us2: the variance of its run time when it woke
  * @fit_joined_ns: @fit_lag_ns when it became busy; @fit_began_ns: run_ns when evidence began
+ * @fit_left_ns: when it was no longer busy, 0 = not since evidence began; @fit_level_v: what
+ *               that added to core.levelled_v; @fit_round_ns: and took from @fit_lag_ns
  * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it woke,
  *                                 settled at @fit_v of their virtual time, and run_ns then
  * @levelled_v: core.levelled_v when @due_lag_ns was settled
@@ -122,6 +126,7 @@ enum core_place {
  * @observed_ns: when work of one of its TSGs was last looked for; @loud_count: TSGs that had some;
  *               @quiet_looks: how often it was found that none had since it woke
  * @misfit_from_ns, @stay_ns: since when, and how long at least
+ * @gaps_ppm: what part of its windows its held gaps take
  * @clean: looks in a row that found it running in its windows and no gap
  * @hangs: kernels that ran longer than hang_ns while others waited
  *
@@ -174,13 +179,14 @@ struct core_tenant {
 	bool held;
 
 	bool misfit;
-	s64 excess_ns, fit_lag_ns, fit_joined_ns;
+	s64 excess_ns, fit_lag_ns, fit_joined_ns, fit_level_v, fit_round_ns;
+	u64 fit_left_ns;
 	u64 fit_v, fit_run_ns, fit_began_ns, levelled_v;
 	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
 	u32 loud_count, quiet_looks;
 	u64 drained_ns, fit_var_us2;
 	u64 misfit_from_ns, stay_ns;
-	u32 clean;
+	u32 clean, gaps_ppm;
 	u64 hangs;
 
 	struct core_tsg *tsgs;

@@ -21,7 +21,7 @@ enum core_source { CORE_BY_WINDOW, CORE_BY_TRACE, CORE_BY_SAMPLES, CORE_BY_INFER
  * @switch_ns: s, time lost by one switch between two TSGs (100,000 on the model)
  * @takeoff_ns: p, time to take a TSG off at a window's end (50,000)
  * @sample_ns: P, mean distance of two looks with two or more awake (500,000)
- * @window_look_ns: the same in windows of those who do not fit the rotation (125,000)
+ * @window_look_ns: the same in windows whose owner runs in pieces (125,000)
  * @idle_look_ns: distance of looks with fewer than two awake (5,000,000)
  * @loss_ppm: l, loss aimed at (10,000)
  * @smooth_ns: E, deviation aimed at over one second (5,000,000)

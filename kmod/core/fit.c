@@ -24,6 +24,8 @@
 /* So often it has to be seen running in its windows, and no gap, before it may go back to the
  * rotation: gaps of a thousandth of its time are seen by then. */
 #define CLEAN_LOOKS 4000u
+/* The mean of gaps in windows is of the last eight or so. */
+#define GAPS_MEAN 8
 #define STAY_MIN_NS 2000000000ull
 #define STAY_MAX_NS 32000000000ull
 
@@ -53,6 +55,40 @@ void core_fit_settle(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_run_ns = tenant->run_ns;
 }
 
+static u32 ppm_of(u64 part, u64 whole)
+{
+	return (u32)env_mul_div(part, CORE_PPM, max(whole, 1ull));
+}
+
+/* For how long it was one of the members since its evidence began, in their virtual time. */
+static u64 shared_v(const struct core *core, const struct core_tenant *tenant)
+{
+	s64 entitled_ns =
+		(s64)(tenant->run_ns - tenant->fit_began_ns) + lag_among_members(core, tenant);
+
+	return env_mul_div((u64)max(entitled_ns, 0ll), CORE_PPM, max(tenant->share_ppm, 1u));
+}
+
+/* What it lost is credited to those who stay, by their shares (lag.c); but who came later did not
+ * gain by it. */
+void core_fit_leaves(const struct core *core, const struct core_tenant *leaver)
+{
+	s64 lost_ns = leaver->fit_lag_ns - leaver->fit_joined_ns;
+	u32 rest_ppm = core->rotation.share_ppm - min(core->rotation.share_ppm, leaver->share_ppm);
+	u64 whole_v = shared_v(core, leaver), part_v;
+	struct core_tenant *tenant;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (tenant == leaver || tenant->place != CORE_ROTATES || !tenant->sharing)
+			continue;
+		part_v = min(shared_v(core, tenant), whole_v);
+		tenant->fit_lag_ns -= core_scaled(core_scaled(lost_ns, tenant->share_ppm, rest_ppm),
+						  ppm_of(whole_v - part_v, whole_v), CORE_PPM);
+	}
+}
+
 void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 {
 	tenant->excess_ns = 0;
@@ -64,6 +100,7 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_var_us2 = tenant->var_us2;
 	tenant->fit_lag_ns = 0;
 	tenant->fit_joined_ns = 0;
+	tenant->fit_left_ns = 0;
 	tenant->fit_began_ns = tenant->run_ns;
 	tenant->fit_v = core->member_v;
 	tenant->fit_run_ns = tenant->run_ns;
@@ -96,6 +133,11 @@ bool core_fit_goes_idle(const struct core_tenant *tenant)
 	return tenant->quiet_looks != 0;
 }
 
+bool core_fit_gaps_are_many(const struct core_tenant *tenant)
+{
+	return tenant->gaps_ppm > CORE_GAPS_MANY_PPM;
+}
+
 /* Who was just found not to fit owes the others what it kept from them. What it gave away is
  * nobody's debt, unless it was known not to fit and tried in the rotation once more. */
 s64 core_fit_debt_ns(const struct core_tenant *tenant)
@@ -122,6 +164,7 @@ static void give_windows(struct core *core, struct core_tenant *tenant, u64 now_
 	tenant->misfit_from_ns = now_ns;
 	tenant->stay_ns = max(tenant->stay_ns, STAY_MIN_NS);
 	tenant->clean = 0;
+	tenant->gaps_ppm = 0;
 	core->dirty = true;
 }
 
@@ -265,10 +308,27 @@ void core_fit_overran(struct core_tenant *tenant)
 	tenant->clean = 0;
 }
 
+/* Gaps that take so much of its windows are looked at more closely, and rounds are shorter. */
+static void measure_gaps(struct core *core, struct core_tenant *owner)
+{
+	s64 idle_ns = clamp(core->window.idle_ns, 0ll, core->window.spent_ns);
+	bool were_many = core_fit_gaps_are_many(owner);
+	u32 ppm;
+
+	if (core->window.spent_ns <= 0)
+		return;
+	ppm = ppm_of((u64)idle_ns, (u64)(idle_ns + core->window.spent_ns));
+	if (!owner->gaps_ppm)
+		owner->gaps_ppm = ppm;
+	owner->gaps_ppm = owner->gaps_ppm - owner->gaps_ppm / GAPS_MEAN + ppm / GAPS_MEAN;
+	core->dirty |= core_fit_gaps_are_many(owner) != were_many;
+}
+
 void core_fit_window(struct core *core, u64 now_ns)
 {
 	struct core_tenant *owner = core->window.owner;
 
+	measure_gaps(core, owner);
 	/* Gaps that the owner came back from are what the rotation does not forgive. */
 	if (core->window.gap)
 		owner->clean = 0;

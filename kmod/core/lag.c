@@ -10,6 +10,8 @@
 /* Below this a product with busy_recip fits 64 bits. */
 #define RECIP_SPAN_MAX_NS (1ull << 23)
 #define LAG_CAP_NS 1000000000ll
+/* Who is back within so many looks did not leave. */
+#define BACK_LOOKS 4
 
 static u64 recip(u32 sum_ppm)
 {
@@ -92,25 +94,47 @@ static void rotation_busy(struct core *core, u32 count, u64 now_ns)
 	core->rotation.sharing = count;
 }
 
+static void level_by(struct core *core, s64 level_v)
+{
+	core->member_v += (u64)level_v;
+	core->levelled_v += (u64)level_v;
+}
+
 /* What one who left ran too much or too little of is not what those who stay lost or won; and a
  * round in which it came or went is no evidence of its own. */
-static void level_members(struct core *core, struct core_tenant *tenant)
+static void level_members(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
-	s64 lag_ns = tenant->fit_lag_ns - tenant->fit_joined_ns, level_v;
+	s64 lag_ns = tenant->fit_lag_ns - tenant->fit_joined_ns;
 
-	if (core->rotation.share_ppm) {
-		level_v = core_scaled(lag_ns, CORE_PPM, core->rotation.share_ppm);
-		core->member_v += (u64)level_v;
-		core->levelled_v += (u64)level_v;
-	}
-	tenant->fit_lag_ns -= clamp(lag_ns, 0ll, (s64)tenant->cycle_slice_ns);
+	tenant->fit_level_v = 0;
+	if (core->rotation.share_ppm)
+		tenant->fit_level_v = core_scaled(lag_ns, CORE_PPM, core->rotation.share_ppm);
+	level_by(core, tenant->fit_level_v);
+	tenant->fit_round_ns = clamp(lag_ns, 0ll, (s64)tenant->cycle_slice_ns);
+	tenant->fit_lag_ns -= tenant->fit_round_ns;
+	tenant->fit_left_ns = now_ns;
+}
+
+/* It is back at once, as when two looks met two of its gaps: what was known of it and of the others
+ * is known. */
+static bool comes_back(struct core *core, struct core_tenant *tenant, u64 now_ns)
+{
+	if (!tenant->fit_left_ns ||
+	    now_ns > tenant->fit_left_ns + BACK_LOOKS * core->params.sample_ns)
+		return false;
+	level_by(core, -tenant->fit_level_v);
+	tenant->fit_v -= (u64)tenant->fit_level_v;
+	tenant->levelled_v -= (u64)tenant->fit_level_v;
+	tenant->fit_lag_ns += tenant->fit_round_ns;
+	return true;
 }
 
 /* A member has become busy; its lag is settled. */
 static void rotation_gains(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	core_lag_settle(core, &core->rotation);
-	tenant->fit_joined_ns = tenant->fit_lag_ns;
+	if (!comes_back(core, tenant, now_ns))
+		tenant->fit_joined_ns = tenant->fit_lag_ns;
 	set_members_ppm(core, core->rotation.share_ppm + tenant->share_ppm);
 	rotation_busy(core, core->rotation.work_count + 1, now_ns);
 }
@@ -129,7 +153,7 @@ static void rotation_loses(struct core *core, struct core_tenant *tenant, u64 no
 	if (!share_ppm)
 		core->rotation.lag_ns = 0;
 	set_members_ppm(core, share_ppm);
-	level_members(core, tenant);
+	level_members(core, tenant, now_ns);
 	rotation_busy(core, core->rotation.work_count - 1, now_ns);
 	if (window->owner != &core->rotation || !share_ppm)
 		return;

@@ -14,6 +14,30 @@ static u64 random_below(struct core *core, u64 limit)
 	return ((core->rng * 0x2545f4914f6cdd1dull) >> 32) * limit >> 32;
 }
 
+/* It has windows of its own for its gaps, or has been found without work in them. */
+static bool has_gaps(const struct core_tenant *owner)
+{
+	return owner->misfit || (owner->place == CORE_CLOCKED && core_fit_goes_idle(owner));
+}
+
+/* Does its owner, who has a budget, run in short pieces? Beside online each lasts a slice. */
+static bool runs_in_pieces(const struct core *core)
+{
+	const struct core_tenant *owner = core->window.owner;
+
+	if (core->window.kind == CORE_WINDOW_ONLINE)
+		return owner && owner->place == CORE_CLOCKED && core->online_busy;
+	return core->window.kind == CORE_WINDOW_EXCLUSIVE && has_gaps(owner);
+}
+
+/* Where gaps are many, work and they change each other faster than looks usually are. */
+static u64 window_look(const struct core *core)
+{
+	u64 look_ns = core->params.window_look_ns;
+
+	return core_fit_gaps_are_many(core->window.owner) ? env_div(look_ns, 3) : look_ns;
+}
+
 static u64 next_look(struct core *core, u64 now_ns)
 {
 	/* The gaps of whoever has a budget are found by sampling, also when it is alone. */
@@ -23,8 +47,8 @@ static u64 next_look(struct core *core, u64 now_ns)
 	u64 cell_ns = fine ? core->params.sample_ns : core->params.idle_look_ns;
 
 	/* What is seen of an owner's gaps decides how long its window is. */
-	if (core->window.kind == CORE_WINDOW_EXCLUSIVE && core->window.owner->misfit)
-		cell_ns = min(cell_ns, core->params.window_look_ns);
+	if (runs_in_pieces(core))
+		cell_ns = min(cell_ns, window_look(core));
 	if (now_ns < core->look_at_ns && core->look_at_ns <= now_ns + 2 * cell_ns)
 		return core->look_at_ns;
 	core->look_cell_ns += cell_ns;

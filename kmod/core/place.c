@@ -39,6 +39,8 @@ static void set_place(struct core *core, struct core_tenant *tenant, enum core_p
 	bool is_news = tenant->misfit_from_ns >= core->planned_at_ns;
 
 	core_budget_unqueue(core, tenant);
+	if (tenant->place == CORE_ROTATES && tenant->sharing)
+		core_fit_leaves(core, tenant);
 	core_lag_leave(core, tenant, now_ns);
 	if (place > CORE_RANKED || tenant->place > CORE_RANKED || !tenant->misfit) {
 		tenant->lag_ns = 0;
@@ -77,8 +79,10 @@ void core_place_all(struct core *core, u64 now_ns)
 		set_place(core, tenant, place, now_ns);
 		moved = true;
 	}
-	/* What was corrected in other company; who loses by its own gaps does in any. */
+	/* What those who left had lost is credited by the shares they leave behind. What was
+	 * corrected in other company; who loses by its own gaps does in any. */
 	for (i = 0; i < core->tenant_count && moved; i++) {
+		core_lag_settle(core, core->tenants[i]);
 		core_ledger_restart_due(core->tenants[i]);
 		if (!core_fit_goes_idle(core->tenants[i]))
 			core->tenants[i]->trim_ppm = 0;

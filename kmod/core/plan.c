@@ -233,6 +233,18 @@ static u64 least_biased(const struct core *core, u64 longest_ns)
 	return best_ns;
 }
 
+/* Somebody's gaps make rounds much longer than what is run in them. */
+static bool has_many_gaps(const struct core *core)
+{
+	u32 i;
+
+	for (i = 0; i < core->tenant_count && core->turns; i++)
+		if (core->tenants[i]->place == CORE_RANKED &&
+		    core_fit_gaps_are_many(core->tenants[i]))
+			return true;
+	return false;
+}
+
 /* C: of every C on the wall each of the group has C * phi, those on the clock the rest. */
 static u64 cycle_of(const struct core *core, const struct group *of)
 {
@@ -249,6 +261,8 @@ static u64 cycle_of(const struct core *core, const struct group *of)
 	cycle_ns = longest_cycle(core, &group);
 	if (group.tsgs <= 1)
 		return cycle_ns;
+	if (has_many_gaps(core))
+		cycle_ns -= cycle_ns >> 2;
 	cycle_ns = env_mul_div(cycle_ns, CORE_PPM, group.share_ppm);
 	return least_biased(core, cycle_ns);
 }

@@ -87,7 +87,8 @@ Outcome runTurns(uint64_t seed) {
   return out;
 }
 
-// A small drift may be taken for gaps after many seconds: of one of fifty.
+// A drift may be taken for gaps by chance: 4 of 3,983 who fit were, in 1,240 draws. So 0.2 of these
+// 200 are, and more than two once in a thousand seeds.
 TEST(RandomTurns, ComeWithinAHundredMsAndToThoseWhoDoNotFit) {
   QGPU_TRACE_SEED();
   size_t fitting = 0, taken = 0;
@@ -101,7 +102,7 @@ TEST(RandomTurns, ComeWithinAHundredMsAndToThoseWhoDoNotFit) {
   }
   std::printf("longest wait %.1f ms; %zu of %zu who fit were taken for misfits\n",
               static_cast<double>(longest_ns) / 1e6, taken, fitting);
-  EXPECT_LE(taken, 1 + fitting / 50);
+  EXPECT_LE(taken, 2u);
 }
 
 // A tail is on for longer than one image: the rotation goes on where it was cut nevertheless.

@@ -132,6 +132,81 @@ TEST(Misfits, WhoWasTriedOnceMoreIsOwedWhatItLost) {
   EXPECT_EQ(core_fit_debt_ns(&a.core), static_cast<s64>(a.core.cycle_slice_ns));
 }
 
+// Looked at in time.
+void runsFor(Bench &bench, Tenant &tenant, uint64_t ns) {
+  for (uint64_t end = bench.now + ns; bench.now < end; bench.now += kMilli)
+    core_look(&bench.core, bench.now, CORE_SEEN_TSG, tenant.tsgs[0].get());
+  core_look(&bench.core, bench.now, CORE_SEEN_TSG, tenant.tsgs[0].get());
+}
+
+// What a member loses before it gets windows is what those gained who were there; who came later
+// did not, and is behind by nothing.
+TEST(Misfits, WhatOneLostIsNoEvidenceAgainstWhoCameLater) {
+  Bench bench;
+  auto &sync = bench.add(), &old = bench.add(), &fresh = bench.add();
+  bench.saturate();
+  bench.work(fresh, false);
+  runsFor(bench, old, 100 * kMilli);
+  bench.work(fresh);
+  core_fit_restart(&bench.core, &fresh.core);
+  for (auto *t : {&sync, &old, &fresh}) core_lag_settle(&bench.core, &t->core);
+  EXPECT_GT(sync.core.fit_lag_ns, static_cast<s64>(40 * kMilli));
+
+  sync.core.misfit = true;
+  core_place_all(&bench.core, bench.now);
+  EXPECT_EQ(sync.core.place, CORE_RANKED);
+  EXPECT_NEAR(static_cast<double>(fresh.core.fit_lag_ns), 0, kMicro);
+  // Half of it by its share: the rest would have been the other's.
+  EXPECT_LT(old.core.fit_lag_ns, 0);
+  EXPECT_GT(old.core.fit_lag_ns, -static_cast<s64>(30 * kMilli));
+}
+
+// Looks that met two of its gaps did not see it leave: nobody's evidence is lost by that.
+TEST(Misfits, WhoIsBackAtTheNextLookDidNotLeave) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add(), &c = bench.add();
+  bench.saturate();
+  runsFor(bench, a, 30 * kMilli);
+  std::vector<s64> before, after;
+  for (auto *t : {&a, &b, &c}) core_lag_settle(&bench.core, &t->core);
+  for (auto *t : {&a, &b, &c}) before.push_back(t->core.fit_lag_ns);
+  EXPECT_GT(before[1], static_cast<s64>(9 * kMilli));
+  bench.work(b, false);
+  EXPECT_FALSE(core_tenant_busy(&b.core));
+  bench.now += kMilli;
+  bench.work(b);
+  for (auto *t : {&a, &b, &c}) core_lag_settle(&bench.core, &t->core);
+  for (auto *t : {&a, &b, &c}) after.push_back(t->core.fit_lag_ns);
+  for (size_t i = 0; i < 3; i++) EXPECT_NEAR(before[i], after[i], 10) << i;
+}
+
+// Rounds in which gaps are held last longer than what is run in them: they are shorter then, and
+// its windows are looked at more closely.
+TEST(Misfits, WhoseGapsAreManyHaveShorterRounds) {
+  Bench bench;
+  auto &sync = bench.add();
+  bench.add();
+  bench.allWork();
+  sync.core.misfit = true;
+  sync.core.stay_ns = UINT64_MAX / 2;
+  bench.plan();
+  const uint64_t cycle_ns = bench.core.cycle_ns;
+  for (const int64_t idle_ns : {2 * kMilli, kMilli / 4}) {
+    for (int i = 0; i < 40; i++) {
+      bench.core.window.owner = &sync.core;
+      bench.core.window.spent_ns = 4 * kMilli;
+      bench.core.window.idle_ns = idle_ns;
+      core_fit_window(&bench.core, bench.now);
+    }
+    bench.core.window.owner = nullptr;
+    EXPECT_TRUE(bench.core.dirty);
+    bench.plan();
+    const uint64_t expected_ns = idle_ns == 2 * kMilli ? cycle_ns - cycle_ns / 4 : cycle_ns;
+    EXPECT_NEAR(static_cast<double>(bench.core.cycle_ns), static_cast<double>(expected_ns),
+                static_cast<double>(kMilli));
+  }
+}
+
 TEST(Misfits, AloneOrAsleepHaveNoWindows) {
   Bench bench;
   auto &a = bench.add(), &b = bench.add();
