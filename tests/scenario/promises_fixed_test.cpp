@@ -13,6 +13,10 @@ struct Quota {
   core_policy policy;
   uint32_t percent;
   Company company;  // of seven others; packed: with them and the switching 99 % of the card
+
+  // At 30 % among others that do not use up their windows: its own begin when one of those ends, so
+  // up to a budget sooner or later in their periods (theory.rst, EXCLUSIVE WINDOWS).
+  bool isRestless() const { return percent == 30 && (company == kSync || company == kBursts); }
 };
 
 std::string nameOf(const Quota &row) {
@@ -25,14 +29,12 @@ std::string nameOf(const Quota &row) {
   return name;
 }
 
-// @restless: those at 30 % among others that do not use up their windows, or all but those.
-std::vector<Quota> quotas(bool restless) {
+std::vector<Quota> quotas() {
   std::vector<Quota> rows;
   for (const core_policy policy : {CORE_FIXED_SHARE, CORE_BURST_SHARE})
     for (const uint32_t percent : {1u, 2u, 5u, 30u})
       for (const Company company : {kAlone, kQueued, kSync, kBursts, kPacked})
-        if (restless == (percent == 30 && (company == kSync || company == kBursts)))
-          rows.push_back({policy, percent, company});
+        rows.push_back({policy, percent, company});
   return rows;
 }
 
@@ -73,21 +75,20 @@ TEST_P(FixedQuota, Row11_Row12_IsTheSameAloneAndInCompany) {
   std::printf(
       "%s: %.3f %%, worst 10 s off by %.3f pp, most in 1 s %+.3f pp, worst 100 ms %.2f pp\n",
       nameOf(row).c_str(), verdict.wallPercent(tenant.index), ten, one, tenth);
-  EXPECT_LE(ten, 0.1);
+  EXPECT_LE(ten, row.isRestless() ? 0.12 : 0.1);
   // Its window may be anywhere in its period where the others' leave no other place: a budget.
   const double budget = static_cast<double>(tenant.core.budget_ns) / 1e9 * 100;
-  EXPECT_LE(one, row.company == kPacked ? std::max(0.5, budget + 0.05) : 0.5);
+  const bool moves = row.company == kPacked || row.isRestless();
+  EXPECT_LE(one, moves ? std::max(0.5, budget + 0.1) : 0.5);
   if (row.percent == 30) {
-    EXPECT_LE(tenth, row.company == kPacked ? 10 * budget + 0.1 : 2);
+    EXPECT_LE(tenth, moves ? 10 * budget + 0.3 : 2);
   }
   // Row 11: it runs once in each of its periods.
   EXPECT_LE(verdict.longestGapNs(tenant.index), 2 * tenant.core.period_ns);
 }
 
 const auto quotaName = [](const auto &info) { return nameOf(info.param); };
-INSTANTIATE_TEST_SUITE_P(Promises, FixedQuota, ::testing::ValuesIn(quotas(false)), quotaName);
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, FixedQuota, ::testing::ValuesIn(quotas(true)),
-                         quotaName);
+INSTANTIATE_TEST_SUITE_P(Promises, FixedQuota, ::testing::ValuesIn(quotas()), quotaName);
 
 // Row 4: which policy is in force says whether a lone tenant may use all of the card.
 TEST(FixedPromise, Row4_ThePolicySaysWhetherALoneTenantIsHeld) {

@@ -15,6 +15,9 @@ struct Row {
   bool guaranteed_asleep;
   // Percent of wall time that the guaranteed tenant, and both offline ones together, have at least.
   double guaranteed, offline;
+  // What the fixed tenant may be off by over 10 s, and have too much in one: theory.rst, WHAT
+  // LOOKS COST.
+  double ten_pp = 0.1, one_pp = 0.5;
 };
 
 // Fixed 20 % of wall time; 30 % and weight 100, normal; weight 100, online; two offline.
@@ -42,8 +45,11 @@ TEST_P(MixedCard, Row58_KeepsEachPromiseAtOnce) {
   std::printf("%s: fixed %.3f guaranteed %.2f online %.2f offline %.2f + %.2f, delivered %.2f %%\n",
               row.name, verdict.wallPercent(0), verdict.wallPercent(1), verdict.wallPercent(2),
               verdict.wallPercent(3), verdict.wallPercent(4), verdict.delivered());
-  EXPECT_LE(verdict.worstWallPp(fixed.index, 0.2, {10 * kSecond}), 0.1);
-  EXPECT_LE(verdict.mostWallExcessPp(fixed.index, 0.2, about(kSecond)), 0.5);
+  const double ten = verdict.worstWallPp(fixed.index, 0.2, {10 * kSecond});
+  const double one = verdict.mostWallExcessPp(fixed.index, 0.2, about(kSecond));
+  std::printf("fixed: worst 10 s off by %.3f pp, most in 1 s %+.3f pp\n", ten, one);
+  EXPECT_LE(ten, row.ten_pp);
+  EXPECT_LE(one, row.one_pp);
   EXPECT_GE(verdict.wallPercent(guaranteed.index), row.guaranteed);
   if (!row.guaranteed_asleep) {
     EXPECT_LE(verdict.mostShortPp(guaranteed.index, 0.3, about(kSecond)), 0.5);
@@ -66,12 +72,13 @@ INSTANTIATE_TEST_SUITE_P(Promises, MixedCard,
                                            Row{"SaturatesAlone", kSaturates, true, 0, 0},
                                            Row{"SleepsAlone", kSleeps, true, 0, 74}),
                          byName);
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, MixedCard,
-                         ::testing::Values(Row{"AsksSixPercent", kAsksSixPercent, false, 60, 0},
-                                           Row{"Syncs", kSyncs, false, 45, 0},
-                                           Row{"AsksSixPercentAlone", kAsksSixPercent, true, 0, 60},
-                                           Row{"SyncsAlone", kSyncs, true, 0, 0}),
-                         byName);
+INSTANTIATE_TEST_SUITE_P(
+    BrokenWindows, MixedCard,
+    ::testing::Values(Row{"AsksSixPercent", kAsksSixPercent, false, 60, 0, 0.25, 1.2},
+                      Row{"Syncs", kSyncs, false, 45, 0, 0.25, 1.2},
+                      Row{"AsksSixPercentAlone", kAsksSixPercent, true, 0, 60, 0.25, 1.2},
+                      Row{"SyncsAlone", kSyncs, true, 0, 0, 0.25, 1.2}),
+    byName);
 
 // Fixed 20 % and seven by weight.
 class FixedAmongSeven : public ::testing::TestWithParam<bool> {};
@@ -89,16 +96,22 @@ TEST_P(FixedAmongSeven, HasTwentyAndTheOthersElevenEach) {
   const Verdict verdict = watch(world, kSecond, 20 * kSecond);
   std::printf("fixed %.3f, others %.2f %.2f %.2f ... %%\n", verdict.wallPercent(0),
               verdict.wallPercent(1), verdict.wallPercent(2), verdict.wallPercent(3));
-  EXPECT_LE(verdict.worstWallPp(0, 0.2, {10 * kSecond}), 0.1);
+  // A window of one with gaps is as long as looks say: theory.rst, WHAT LOOKS COST.
+  EXPECT_LE(verdict.worstWallPp(0, 0.2, {10 * kSecond}), GetParam() ? 0.35 : 0.1);
   for (size_t i = 1; i < 8; i++) {
     EXPECT_NEAR(verdict.wallPercent(i), 11, 0.5) << i;
     EXPECT_LE(verdict.longestGapNs(i), 100 * kMilli) << i;
+    // Who goes on after each of those windows is billed from then on.
+    const core_counters counters = world.counters(world.tenant(i));
+    EXPECT_NEAR(static_cast<double>(counters.run_ns),
+                static_cast<double>(world.chipRunNs(world.tenant(i))),
+                static_cast<double>(counters.run_err_ns))
+        << i;
   }
 }
 
 const auto workName = [](const auto &info) { return info.param ? "Sync" : "Queued"; };
-INSTANTIATE_TEST_SUITE_P(Promises, FixedAmongSeven, ::testing::Values(false), workName);
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, FixedAmongSeven, ::testing::Values(true), workName);
+INSTANTIATE_TEST_SUITE_P(Promises, FixedAmongSeven, ::testing::Bool(), workName);
 
 // 98:1:1 with the big one asleep: nobody pays for slices of one that is not there.
 TEST(MixedCardPromise, TwoSmallOnesLoseLittleWhileTheBigOneSleeps) {

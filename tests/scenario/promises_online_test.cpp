@@ -48,9 +48,12 @@ class Online : public ::testing::TestWithParam<Others> {
     const double p99 = bench::quantile(waits, 0.99), longest = bench::quantile(waits, 1);
     std::printf("%zu wakes: P50 %.0f P99 %.0f max %.0f us (bound %.0f)\n", waits.size(),
                 bench::quantile(waits, 0.5) / 1e3, p99 / 1e3, longest / 1e3,
-                static_cast<double>(kWaitNs + GetParam().tail_ns) / 1e3);
+                static_cast<double>(kWaitNs + 2 * GetParam().tail_ns) / 1e3);
     EXPECT_GT(waits.size(), 100u);
-    EXPECT_LE(p99, static_cast<double>(kWaitNs + GetParam().tail_ns));
+    // Who wakes in the tail of one whose window is over may wait for the next one's as well: for a
+    // fifth of all wakes here (theory.rst, ONLINE).
+    EXPECT_LE(p99, static_cast<double>(kWaitNs + 2 * GetParam().tail_ns));
+    EXPECT_LE(bench::quantile(waits, 0.75), static_cast<double>(kWaitNs + GetParam().tail_ns));
   }
   // Percent of what the online tenant leaves.
   double othersPercent(const Verdict &verdict) const {
@@ -120,9 +123,9 @@ INSTANTIATE_TEST_SUITE_P(Promises, Online,
                                            Others{"8Normal", 8, CORE_NORMAL, 0},
                                            Others{"60Normal", 60, CORE_NORMAL, 0}),
                          byName);
-INSTANTIATE_TEST_SUITE_P(DISABLED_Promises, Online,
-                         ::testing::Values(Others{"3OfflineUncuttable", 3, CORE_OFFLINE,
-                                                  5 * kMilli}),
+INSTANTIATE_TEST_SUITE_P(Uncuttable, Online,
+                         ::testing::Values(Others{"2Offline", 2, CORE_OFFLINE, 5 * kMilli},
+                                           Others{"3Offline", 3, CORE_OFFLINE, 5 * kMilli}),
                          byName);
 
 // A hostile neighbour opens many contexts, or many neighbours wake at one instant: online waits for
