@@ -343,8 +343,9 @@ static void pick_window(struct core *core, u64 now_ns)
 	choose(core, now_ns);
 	core->window.fresh = former.kind != core->window.kind || former.owner != core->window.owner;
 	core->stale |= core->window.fresh;
-	/* Nobody is waited for: the next looks tell when the rotation goes on. */
-	core->followed |= former.owner && core_rotates_endlessly(core);
+	/* Nobody is waited for: the next looks tell when the rotation goes on. A trace tells anyway. */
+	core->followed |= former.owner && core_rotates_endlessly(core) &&
+			  core->params.window_look_ns != U64_MAX;
 }
 
 static void pick_driver(struct core *core, u64 now_ns)
