@@ -315,7 +315,8 @@ static void measure_gaps(struct core *core, struct core_tenant *owner)
 	bool were_many = core_fit_gaps_are_many(owner);
 	u32 ppm;
 
-	if (core->window.spent_ns <= 0)
+	/* Whoever has a trace guesses no edges. */
+	if (core->window.spent_ns <= 0 || core->params.window_look_ns == U64_MAX)
 		return;
 	ppm = ppm_of((u64)idle_ns, (u64)(idle_ns + core->window.spent_ns));
 	if (!owner->gaps_ppm)
