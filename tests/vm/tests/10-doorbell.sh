@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --smp2 --timeout 180
+# vm: --smp2 --timeout 480
 # 10-doorbell.sh: a store into the doorbell page is noticed, whatever else is done with the page: read first, two
 # threads, fork, kill -9 while it is writable, two CPUs.
 set -euo pipefail

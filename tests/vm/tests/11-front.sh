@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --smp2 --timeout 240
+# vm: --smp2 --timeout 480
 # 11-front.sh: bad input at the simulated driver, as root and as nobody, and the module's own ways in and out.
 set -euo pipefail
 # shellcheck source=../lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --smp2 --timeout 240
+# vm: --smp2 --timeout 480
 # 20-module.sh: the module without a card; both orders of loading and unloading, idle and under load; dumps while objects
 # come and go. A module that unloads with an object left warns, and a warning fails the run.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --timeout 240
+# vm: --timeout 480
 # 21-netlink.sh: requests that are malformed, impossible or not allowed are refused by name and change nothing; a card
 # that is in use goes through the same.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --smp2 --pci --timeout 120
+# vm: --smp2 --pci --timeout 480
 # 25-pci.sh: a card on the PCI bus: found, surveyed by reading alone, left as it was; then with a driver, while tenants
 # come and are killed on it and qgpu comes and goes, on two CPUs. Registers are the chip model's.
 set -euo pipefail
