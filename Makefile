@@ -6,7 +6,9 @@
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 
-kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
+no_headers = no headers for kernel $(KVER) in $(KDIR): install linux-headers-$(KVER), reboot into a \
+	kernel that has them, or name one that has by KVER=
+kbuild = $(if $(wildcard $(KDIR)/Makefile),,$(error $(no_headers)))$(MAKE) -C $(KDIR) M=$(CURDIR)
 
 .PHONY: modules modules_install clean sparse
 
