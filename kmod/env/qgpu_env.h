@@ -10,7 +10,8 @@
  *   min, max, clamp (both arguments of one type), swap
  *   memset, memcpy, memmove, memcmp
  *   env_div(a, b)                    u64 / u64
- *   env_mul_div(a, b, c)             a * b / c over 128 bits, rounded down
+ *   env_mul_div(a, b, c)             a * b / c over 128 bits, rounded down; U64_MAX, and reported once,
+ *                                    where that does not fit (c = 0 included)
  *   env_zalloc(bytes), env_free(p)   may sleep; only at create and destroy; NULL when out of memory
  *   env_warn_once(cond)              our own bug: reported once with a stack, value is cond
  */
@@ -36,6 +37,9 @@ static inline u64 env_div(u64 a, u64 b)
 
 static inline u64 env_mul_div(u64 a, u64 b, u64 c)
 {
+	/* The processor's division would trap. */
+	if (WARN_ON_ONCE(mul_u64_u64_shr(a, b, 64) >= c))
+		return U64_MAX;
 	return mul_u64_u64_div_u64(a, b, c);
 }
 

@@ -64,9 +64,23 @@ static inline u64 env_div(u64 a, u64 b)
 	return a / b;
 }
 
+static inline bool env_warn_at(bool cond, const char *what, const char *file, int line)
+{
+	if (cond) {
+		fprintf(stderr, "%s:%d: warning: %s\n", file, line, what);
+		abort(); /* in a test our own bug is a failure */
+	}
+	return cond;
+}
+#define env_warn_once(cond) env_warn_at(!!(cond), #cond, __FILE__, __LINE__)
+
 static inline u64 env_mul_div(u64 a, u64 b, u64 c)
 {
-	return (u64)((unsigned __int128)a * b / c);
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	if (env_warn_once((u64)(product >> 64) >= c))
+		return U64_MAX;
+	return (u64)(product / c);
 }
 
 static inline void *env_zalloc(size_t bytes)
@@ -78,15 +92,5 @@ static inline void env_free(void *p)
 {
 	free(p);
 }
-
-static inline bool env_warn_at(bool cond, const char *what, const char *file, int line)
-{
-	if (cond) {
-		fprintf(stderr, "%s:%d: warning: %s\n", file, line, what);
-		abort(); /* in a test our own bug is a failure */
-	}
-	return cond;
-}
-#define env_warn_once(cond) env_warn_at(!!(cond), #cond, __FILE__, __LINE__)
 
 #endif
