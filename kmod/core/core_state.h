@@ -117,7 +117,9 @@ enum core_place {
  * @fit_var_us2: the variance of its run time when it woke
  * @fit_joined_ns: @fit_lag_ns when it became busy; @fit_began_ns: run_ns when evidence began
  * @fit_left_ns: when it was no longer busy, 0 = not since evidence began; @fit_level_v: what
- *               that added to core.levelled_v; @fit_round_ns: and took from @fit_lag_ns
+ *               that added to core.levelled_v; @fit_round_ns: and took from @fit_lag_ns;
+ *               @fit_changes: core.member_changes then
+ * @fit_shared_v: for how much of the members' virtual time it was one since evidence began
  * @fit_lag_ns, @fit_v, @fit_run_ns: its lag among the members of the rotation since it woke,
  *                                 settled at @fit_v of their virtual time, and run_ns then
  * @levelled_v: core.levelled_v when @due_lag_ns was settled
@@ -181,7 +183,7 @@ struct core_tenant {
 	bool misfit;
 	s64 excess_ns, fit_lag_ns, fit_joined_ns, fit_level_v, fit_round_ns;
 	u64 fit_left_ns;
-	u64 fit_v, fit_run_ns, fit_began_ns, levelled_v;
+	u64 fit_v, fit_run_ns, fit_began_ns, fit_shared_v, fit_changes, levelled_v;
 	u64 gap_ns, gap_run_ns, gap_from_ns, observed_ns;
 	u32 loud_count, quiet_looks;
 	u64 drained_ns, fit_var_us2;
@@ -351,6 +353,8 @@ struct core_totals {
  * @floor_lag_ns: what the group is behind its floors; @protecting: so it has windows without online
  * @online_busy, @online_from_ns: busy online tenants, and since when there are any
  * @member_v, @member_recip: the same of the rotation's members; the sum is @rotation.share_ppm
+ * @member_changes: how often the members changed, less those who were back at once; never the same
+ *                  again after a change that stayed
  * @levelled_v: what of @member_v nobody ran: what those who left had run too little
  * @visit, @visit_from_ns: who was last seen running, and since when without a break
  * @visit_met: a look found it running, so a switch ends the visit
@@ -397,7 +401,7 @@ struct core {
 	bool protecting;
 	u32 online_busy;
 	u64 online_from_ns;
-	u64 member_v, levelled_v, member_recip;
+	u64 member_v, levelled_v, member_recip, member_changes;
 	u32 busy_ppm;
 	struct core_tsg *visit;
 	u64 visit_from_ns;

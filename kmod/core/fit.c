@@ -46,9 +46,11 @@ void core_fit_settle(const struct core *core, struct core_tenant *tenant)
 	s64 lag_ns = lag_among_members(core, tenant);
 
 	tenant->due_lag_ns += lag_ns - tenant->fit_lag_ns;
-	if (tenant->sharing)
+	if (tenant->sharing) {
 		tenant->due_lag_ns -= core_scaled((s64)(core->levelled_v - tenant->levelled_v),
 						  tenant->share_ppm, CORE_PPM);
+		tenant->fit_shared_v += core->member_v - tenant->fit_v;
+	}
 	tenant->levelled_v = core->levelled_v;
 	tenant->fit_lag_ns = lag_ns;
 	tenant->fit_v = core->member_v;
@@ -63,10 +65,9 @@ static u32 ppm_of(u64 part, u64 whole)
 /* For how long it was one of the members since its evidence began, in their virtual time. */
 static u64 shared_v(const struct core *core, const struct core_tenant *tenant)
 {
-	s64 entitled_ns =
-		(s64)(tenant->run_ns - tenant->fit_began_ns) + lag_among_members(core, tenant);
+	s64 since_v = tenant->sharing ? (s64)(core->member_v - tenant->fit_v) : 0;
 
-	return env_mul_div((u64)max(entitled_ns, 0ll), CORE_PPM, max(tenant->share_ppm, 1u));
+	return (u64)max((s64)tenant->fit_shared_v + since_v, 0ll);
 }
 
 /* What it lost is credited to those who stay, by their shares (lag.c); but who came later did not
@@ -102,6 +103,7 @@ void core_fit_restart(const struct core *core, struct core_tenant *tenant)
 	tenant->fit_joined_ns = 0;
 	tenant->fit_left_ns = 0;
 	tenant->fit_began_ns = tenant->run_ns;
+	tenant->fit_shared_v = 0;
 	tenant->fit_v = core->member_v;
 	tenant->fit_run_ns = tenant->run_ns;
 }

@@ -113,15 +113,18 @@ static void level_members(struct core *core, struct core_tenant *tenant, u64 now
 	tenant->fit_round_ns = clamp(lag_ns, 0ll, (s64)tenant->cycle_slice_ns);
 	tenant->fit_lag_ns -= tenant->fit_round_ns;
 	tenant->fit_left_ns = now_ns;
+	tenant->fit_changes = ++core->member_changes;
 }
 
 /* It is back at once, as when two looks met two of its gaps: what was known of it and of the others
- * is known. */
+ * is known. Only if the others are those who were credited: nobody came or went meanwhile, but for
+ * those who are back themselves. */
 static bool comes_back(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
-	if (!tenant->fit_left_ns ||
+	if (!tenant->fit_left_ns || tenant->fit_changes != core->member_changes ||
 	    now_ns > tenant->fit_left_ns + BACK_LOOKS * core->params.sample_ns)
 		return false;
+	core->member_changes--;
 	level_by(core, -tenant->fit_level_v);
 	tenant->fit_v -= (u64)tenant->fit_level_v;
 	tenant->levelled_v -= (u64)tenant->fit_level_v;
@@ -133,8 +136,10 @@ static bool comes_back(struct core *core, struct core_tenant *tenant, u64 now_ns
 static void rotation_gains(struct core *core, struct core_tenant *tenant, u64 now_ns)
 {
 	core_lag_settle(core, &core->rotation);
-	if (!comes_back(core, tenant, now_ns))
+	if (!comes_back(core, tenant, now_ns)) {
 		tenant->fit_joined_ns = tenant->fit_lag_ns;
+		core->member_changes++;
+	}
 	set_members_ppm(core, core->rotation.share_ppm + tenant->share_ppm);
 	rotation_busy(core, core->rotation.work_count + 1, now_ns);
 }

@@ -39,6 +39,7 @@ static void set_place(struct core *core, struct core_tenant *tenant, enum core_p
 	bool is_news = tenant->misfit_from_ns >= core->planned_at_ns;
 
 	core_budget_unqueue(core, tenant);
+	core_lag_settle(core, tenant);
 	if (tenant->place == CORE_ROTATES && tenant->sharing)
 		core_fit_leaves(core, tenant);
 	core_lag_leave(core, tenant, now_ns);
@@ -62,6 +63,7 @@ void core_place_all(struct core *core, u64 now_ns)
 	u32 i, online = 0;
 
 	core->turns = false;
+	core->member_changes++;
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		online += core->policy == CORE_BURST_SHARE && tenant->asked.class_ == CORE_ONLINE &&
