@@ -494,7 +494,8 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 		turn_note_error(&err, turn_gates_air(turn, now_ns));
 	if (!turn_is_loss(err) && core_pick(&turn->core, turn_now_ns(turn)))
 		turn_note_error(&err, turn_carry_out(turn));
-	*next_ns = next_turn_ns(turn, now_ns, count_loss(turn, err));
+	err = count_loss(turn, err);
+	*next_ns = next_turn_ns(turn, now_ns, err);
 	return err;
 }
 
