@@ -203,7 +203,8 @@ static u32 tsg_create(struct front_object *object, union front_params *params)
 	tsg->id = id;
 	tsg->runlist = host->card->gr_runlist;
 	tsg->opener = get_pid(client->opener);
-	tsg->cgroup = get_cgroup(client->opener);
+	/* Whose opener is gone works for whoever asks. */
+	tsg->cgroup = get_cgroup(client->opener) ?: get_cgroup(task_pid(current));
 	tsg->uid = from_kuid(&init_user_ns, current_euid());
 	tsg->account = client->account;
 	front_account_get(tsg->account);

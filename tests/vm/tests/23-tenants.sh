@@ -143,12 +143,14 @@ check "all TSGs are gone" wait_until 5 is_idle
 check "plan: a has outer" set_plan "a:cgroups=$(id_of outer)"
 in_cgroup outer "$front_bin/front_heir" >/run/heir &
 check "a process leaves its TSG to a child" wait $!
+has_two() { (($("$nl" tsgs 0 | wc -l) == 2)); }
+check "who makes another" wait_until 5 has_two
 owners() { # of all TSGs that there are
 	local id
 	id=$("$nl" tsgs 0 | awk '{ print $3 }' | sort -u)
 	"$nl" tenants 0 | awk -v id="$id" '$1 == id { print $2 }'
 }
-check_equal "it is a's" "$(owners)" a
+check_equal "both are a's" "$(owners)" a
 check "qgpu unloads" modprobe -r qgpu
 check "and loads again" modprobe qgpu
 check_equal "now it is default's" "$(owners)" default
