@@ -12,6 +12,7 @@ if(TARGET qgpu_daemon AND TARGET qgpuctl_lib)
       tests/unit/daemon_test.cpp
       tests/unit/doctor_test.cpp
       tests/unit/explain_test.cpp
+      tests/unit/remedy_test.cpp
       tests/unit/exposition_test.cpp
       tests/unit/instance_lock_test.cpp
       tests/unit/journal_test.cpp
