@@ -16,7 +16,8 @@ namespace qgpu {
 namespace {
 
 constexpr uint64_t kLookNs = 5 * kSecondNs;  // cgroups, beside inotify
-// Between two looks in a storm of events: so that looking takes a hundredth of a core at the most.
+// Between two looks in a storm of events: so that looking takes a hundredth of a core, or
+// goes on every five seconds.
 constexpr uint64_t kLookGapNs = 50 * kMillisecondNs, kLookCosts = 100;
 constexpr uint64_t kResyncNs = 10 * kSecondNs;
 constexpr uint64_t kSampleNs = kSecondNs;

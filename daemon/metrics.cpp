@@ -34,7 +34,7 @@ uint64_t waitingNs(const Sample &before, const Sample &now, uint64_t waiting_ns)
   if (now.run_ns != before.run_ns || now.visits != before.visits) return 0;
   const uint64_t wait_ns = now.wait_ns - before.wait_ns;
   const uint64_t pause_ns = std::min(wait_ns, now.throttled_ns - before.throttled_ns);
-  return wait_ns == pause_ns ? 0 : waiting_ns + wait_ns - pause_ns;
+  return wait_ns ? waiting_ns + wait_ns - pause_ns : 0;
 }
 
 }  // namespace

@@ -35,8 +35,11 @@ inline std::string harmless(std::string_view text) {
     for (size_t i = 1; i < length; ++i)
       if ((byte(i) & 0xc0) != 0x80) return 0;
     if (byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
+    // Too long for what they say; surrogates; beyond the last character.
     if (byte(0) == 0xe0 && byte(1) < 0xa0) return 0;
-    return byte(0) == 0xf0 && byte(1) < 0x90 ? 0 : length;
+    if (byte(0) == 0xf0 && byte(1) < 0x90) return 0;
+    if (byte(0) == 0xed && byte(1) >= 0xa0) return 0;
+    return byte(0) == 0xf4 && byte(1) >= 0x90 ? 0 : length;
   };
   std::string out;
   for (size_t at = 0; at < text.size();) {

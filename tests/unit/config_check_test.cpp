@@ -49,6 +49,9 @@ TEST(Harmless, IsTheSameWithoutWhatATerminalWouldObey) {
   // No UTF-8: cut, overlong, alone.
   EXPECT_EQ(harmless("\xe2\x82"), "\\xe2\\x82");
   EXPECT_EQ(harmless("\xc0\x9b"), "\\xc0\\x9b");
+  EXPECT_EQ(harmless("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(harmless("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+  EXPECT_EQ(harmless("\xed\x9f\xbf\xf4\x8f\xbf\xbf"), "\xed\x9f\xbf\xf4\x8f\xbf\xbf");
   EXPECT_EQ(harmless("\x9b\x7f"), "\\x9b\\x7f");
   EXPECT_EQ(Error({EINVAL, "bad \x1b[1m", "k\ney"}).text(), "EINVAL: bad \\x1b[1m (k\\x0aey)");
 }

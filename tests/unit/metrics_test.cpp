@@ -110,6 +110,7 @@ TEST(Metrics, TheWaitThatIsOnIsCounted) {
   EXPECT_EQ(pass(0, kSecondNs, 0), 2 * kSecondNs);
   // Not what a ceiling keeps from it.
   EXPECT_EQ(pass(0, kSecondNs, kSecondNs / 4), 2 * kSecondNs + 3 * kSecondNs / 4);
+  EXPECT_EQ(pass(0, kSecondNs, kSecondNs), 2 * kSecondNs + 3 * kSecondNs / 4);
   EXPECT_EQ(pass(1, kSecondNs, 0), 0u);
   EXPECT_EQ(pass(0, kSecondNs, 0), kSecondNs);
   EXPECT_EQ(pass(0, 0, 0), 0u);  // it has no work any more
