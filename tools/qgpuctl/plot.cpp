@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // qgpuctl plot: records counters, and the log where it may be read, and has plot.py draw them.
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -24,6 +26,7 @@ struct PlotOptions {
   double seconds = 30;
   double interval_s = 0.5;
   std::string script = QGPU_PLOT_SCRIPT;
+  std::string python = "/usr/bin/python3";
 };
 
 // The log of the module's cards; empty where it may not be read or is none.
@@ -66,19 +69,35 @@ Result<Json> record(const std::string &socket, const PlotOptions &options) {
   }
 }
 
-Result<void> draw(const Json &recording, const PlotOptions &options) {
+// Asked before there is anything to wait for.
+Result<void> checkPython(const PlotOptions &options) {
   const std::string command =
-      "exec /usr/bin/python3 " + shellQuoted(options.script) + " " + shellQuoted(options.out);
-  FILE *pipe = popen(command.c_str(), "w");
-  if (!pipe) return Error{errno, "/usr/bin/python3 cannot be started", options.script};
+      shellQuoted(options.python) + " -c 'import matplotlib' </dev/null >/dev/null 2>&1";
+  if (std::system(command.c_str()) == 0) return {};
+  return Error{EIO,
+               "has no matplotlib or is not there; install the Debian package " +
+                   std::string("python3-matplotlib"),
+               options.python};
+}
+
+Result<void> draw(const Json &recording, const PlotOptions &options) {
+  const std::string command = "exec " + shellQuoted(options.python) + " " +
+                              shellQuoted(options.script) + " " + shellQuoted(options.out);
+  FILE *pipe = popen(command.c_str(), "we");
+  if (!pipe) return Error{errno, "cannot be started", options.python};
   const std::string text = lineOf(recording);
+  // Who draws may end before it has read everything: its exit status tells.
+  const auto former = signal(SIGPIPE, SIG_IGN);
   fwrite(text.data(), 1, text.size(), pipe);
   const int status = pclose(pipe);
+  signal(SIGPIPE, former);
   if (status == 0) return {};
-  return Error{EIO, "was not drawn: what is wrong stands above", options.out};
+  return Error{EIO, "was not drawn: python3 (Debian package python3-matplotlib) failed",
+               options.out};
 }
 
 int plot(const std::string &socket, const PlotOptions &options) {
+  if (auto able = checkPython(options); !able) return complain(able.error());
   auto recording = record(socket, options);
   if (!recording) return complain(recording.error());
   if (auto drawn = draw(*recording, options); !drawn) return complain(drawn.error());
@@ -99,6 +118,7 @@ void addPlot(CLI::App &app, Context &context) {
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   verb->add_option("--script", options->script, "what draws")->group("");
+  verb->add_option("--python", options->python, "what runs it")->group("");
   verb->footer("example: qgpuctl plot --out shares.png --seconds 60\nneeds python3-matplotlib");
   verb->callback([&context, options] { context.exit_code = plot(context.socket, *options); });
 }
