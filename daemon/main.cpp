@@ -350,7 +350,10 @@ int run(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "qgpud: %s; another configuration is -c FILE, see qgpud --help\n",
+                 error.what());
+    return kExitUsage;
   }
   if (!options.man_page.empty()) return writeManPage(options.man_page, app);
 
