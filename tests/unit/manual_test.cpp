@@ -56,12 +56,29 @@ TEST_F(Manual, EveryVerbAndOptionIsInAllOfThem) {
     in(fish, "-a " + verb.get_name() + " ");
     for (const CLI::Option *option : verb.get_options([](const CLI::Option *) { return true; }))
       for (const std::string &name : option->get_lnames()) {
+        if (option->get_group().empty()) {
+          EXPECT_EQ(bash.find("--" + name), std::string::npos) << name;
+          EXPECT_EQ(zsh.find("--" + name), std::string::npos) << name;
+          EXPECT_EQ(fish.find("-l " + name), std::string::npos) << name;
+          continue;
+        }
         in(bash, "--" + name);
         in(zsh, "--" + name);
         in(fish, "-l " + name);
       }
   });
   EXPECT_EQ(page.find("manual FOLDER"), std::string::npos);
+}
+
+TEST_F(Manual, EveryExitCodeIsUnderExitStatus) {
+  const std::string page = manPage(app), head = ".SH \"EXIT STATUS\"";
+  const size_t begin = page.find(head), end = page.find(".SH FILES");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string section = page.substr(begin + head.size(), end - begin - head.size());
+  for (int code : {0, 1, 2, 3, 4, 5, 6, 125, 126, 127})
+    EXPECT_NE(section.find(std::to_string(code) + " "), std::string::npos) << code;
+  EXPECT_EQ(section.find("starved"), std::string::npos);
+  EXPECT_LT(page.find("Who is starved"), page.find(".SH VERBS"));
 }
 
 // Every option that people are shown, and the exit codes.
@@ -88,7 +105,15 @@ TEST_F(Manual, ShellsUnderstandTheirCompletions) {
       << "COMP_WORDS=(qgpuctl tenant s); COMP_CWORD=2; _qgpuctl\n"
          "[[ ${COMPREPLY[*]} == 'show set' ]]\n"
          "COMP_WORDS=(qgpuctl tenant set web --wei); COMP_CWORD=4; _qgpuctl\n"
-         "[[ ${COMPREPLY[*]} == --weight ]]\n";
+         "[[ ${COMPREPLY[*]} == --weight ]]\n"
+         "COMP_WORDS=(qgpuctl help tra); COMP_CWORD=2; _qgpuctl\n"
+         "[[ ${COMPREPLY[*]} == trace ]]\n"
+         "COMP_WORDS=(qgpuctl tenant set web --class o); COMP_CWORD=5; _qgpuctl\n"
+         "[[ ${COMPREPLY[*]} == 'online offline' ]]\n"
+         "COMP_WORDS=(qgpuctl policy b); COMP_CWORD=2; _qgpuctl || true\n"
+         "[[ ${COMPREPLY[*]} == '' ]]\n"
+         "COMP_WORDS=(qgpuctl policy 0 b); COMP_CWORD=3; _qgpuctl\n"
+         "[[ ${COMPREPLY[*]} == 'best-effort burst-share' ]]\n";
   EXPECT_EQ(std::system(("bash -e " + (folder / "bash")).c_str()), 0);
   for (const auto &[shell, text] :
        {std::pair{"zsh", zshCompletion(app)}, std::pair{"fish", fishCompletion(app)}}) {

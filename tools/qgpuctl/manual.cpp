@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "man_page.hpp"
+#include "names.hpp"
 #include "screen.hpp"
 #include "verb.hpp"
 
@@ -45,13 +46,33 @@ bool namesATenant(const CLI::Option &option) {
   return name == "NAME" || name == "TENANT" || option.check_lname("tenant");
 }
 
+// Long names of options that people are shown.
+std::vector<std::string> longNamesOf(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : optionsOf(app))
+    if (!option->get_group().empty())
+      for (const std::string &name : option->get_lnames()) names.push_back(name);
+  return names;
+}
+
+bool wantsPolicy(const CLI::App &app) { return app.get_name() == "policy"; }
+
+// Of the enumeration, until it has no name for a number.
+std::string wordsOf(std::string (*name)(uint32_t)) {
+  std::string out;
+  for (uint32_t i = 0; !name(i).starts_with("unknown"); ++i) out += (i ? " " : "") + name(i);
+  return out;
+}
+
 // All that may stand behind these words: verbs, then long options.
 std::string wordsAfter(const CLI::App &app) {
   std::string out;
   const auto add = [&](const std::string &word) { out += (out.empty() ? "" : " ") + word; };
   for (const CLI::App *verb : app.get_subcommands(isShown)) add(verb->get_name());
-  for (const CLI::Option *option : optionsOf(app))
-    for (const std::string &name : option->get_lnames()) add("--" + name);
+  for (const std::string &name : longNamesOf(app)) add("--" + name);
+  // Help is of a verb.
+  if (app.get_name() == "help")
+    for (const CLI::App *verb : app.get_parent()->get_subcommands(isShown)) add(verb->get_name());
   return out;
 }
 
@@ -76,7 +97,8 @@ std::string manPage(const CLI::App &app) {
       manHead("qgpuctl", 1, "show and change how this machine's GPUs are shared") +
       ".SH SYNOPSIS\n\\fBqgpuctl\\fR [\\fB\\-\\-socket\\fR \\fIPATH\\fR] \\fIVERB\\fR "
       "[...]\n.SH DESCRIPTION\n" +
-      manEscaped(app.get_description()) + "\n.SH VERBS\n";
+      manEscaped(app.get_description()) + "\n.PP\n" + manEscaped(kWhoIsStarvedText) +
+      "\n.SH VERBS\n";
   for (const VerbPath &verb : verbsOf(app)) {
     if (verb.app->get_name() == "help") continue;
     out += ".SS \"" + manEscaped(synopsisOf(verb)) + "\"\n" +
@@ -87,7 +109,7 @@ std::string manPage(const CLI::App &app) {
   return out +
          ".SH OPTIONS\n.TP\n\\fB\\-\\-socket\\fR \\fIPATH\\fR\nqgpud's control socket, before or "
          "behind the verb\n" +
-         manOptions(app, but) + ".SH \"EXIT STATUS\"\n.nf\n" + manEscaped(app.get_footer()) +
+         manOptions(app, but) + ".SH \"EXIT STATUS\"\n.nf\n" + manEscaped(kExitCodesText) +
          "\n.fi\n.SH FILES\n/etc/qgpu/qgpud.toml, /run/qgpu/qgpud.sock\n"
          ".SH \"SEE ALSO\"\n\\fBqgpud\\fR(8)\n";
 }
@@ -104,10 +126,16 @@ std::string bashCompletion(const CLI::App &app) {
   out += "\t\tesac\n\tdone\n\tcase \"$path\" in\n\t\"\") words=\"" + wordsAfter(app) + "\" ;;\n";
   for (const VerbPath &verb : verbsOf(app))
     out += "\t\" " + verb.path + "\") words=\"" + wordsAfter(*verb.app) + "\"" +
-           (wantsTenant(*verb.app) ? "; tenants=1" : "") + " ;;\n";
+           (wantsTenant(*verb.app) ? "; tenants=1" : "") +
+           (wantsPolicy(*verb.app)
+                ? "; [[ $prev == policy ]] || words+=\" " + wordsOf(policyName) + "\""
+                : "") +
+           " ;;\n";
   out +=
       "\tesac\n"
-      "\tcase $prev in\n\t--tenant|--prove) words=; tenants=1 ;;\n"
+      "\tcase $prev in\n\t--tenant|--prove) words=; tenants=1 ;;\n\t--class) words=\"" +
+      wordsOf(className) +
+      "\" ;;\n"
       "\t--out|--socket) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n\tesac\n"
       "\t[[ -n $tenants && $cur != -* ]] && words+=\" $(" +
       std::string(kTenants) +
@@ -123,13 +151,19 @@ std::string zshCompletion(const CLI::App &app) {
     out += "\t\" " + verb.path + "\") path_=\" " + verb.path + "\" ;;\n";
   out +=
       "\tesac\ndone\n"
-      "case ${words[CURRENT-1]} in\n(--out|--socket) _files; return ;;\n"
+      "case ${words[CURRENT-1]} in\n(--out|--socket) _files; return ;;\n(--class) compadd -- " +
+      wordsOf(className) +
+      "; return ;;\n"
       "(--tenant|--prove) compadd -- ${(f)\"$(" +
       std::string(kTenants) + ")\"}; return ;;\nesac\ncase \"$path_\" in\n(\"\") compadd -- " +
       wordsAfter(app) + " ;;\n";
   for (const VerbPath &verb : verbsOf(app))
     out += "(\" " + verb.path + "\") compadd -- " + wordsAfter(*verb.app) +
-           (wantsTenant(*verb.app) ? " ${(f)\"$(" + std::string(kTenants) + ")\"}" : "") + " ;;\n";
+           (wantsTenant(*verb.app) ? " ${(f)\"$(" + std::string(kTenants) + ")\"}" : "") +
+           (wantsPolicy(*verb.app)
+                ? "; [[ ${words[CURRENT-1]} == policy ]] || compadd -- " + wordsOf(policyName)
+                : "") +
+           " ;;\n";
   return out + "esac\n";
 }
 
@@ -148,10 +182,13 @@ std::string fishCompletion(const CLI::App &app) {
     const std::string head = "complete -c qgpuctl -n " + shellQuoted(condition) + " ";
     for (const CLI::App *part : verb.app->get_subcommands(isShown))
       out += head + "-a " + part->get_name() + " -d " + shellQuoted(part->get_description()) + "\n";
-    for (const CLI::Option *option : optionsOf(*verb.app))
-      for (const std::string &name : option->get_lnames())
-        out += head + "-l " + name + (option->get_items_expected_max() > 0 ? " -r" : "") + " -d " +
-               shellQuoted(option->get_description()) + "\n";
+    for (const std::string &name : longNamesOf(*verb.app)) {
+      const CLI::Option *option = verb.app->get_option("--" + name);
+      out += head + "-l " + name + (option->get_items_expected_max() > 0 ? " -r" : "") +
+             (name == "class" ? " -a " + shellQuoted(wordsOf(className)) : "") + " -d " +
+             shellQuoted(option->get_description()) + "\n";
+    }
+    if (wantsPolicy(*verb.app)) out += head + "-a " + shellQuoted(wordsOf(policyName)) + "\n";
     if (wantsTenant(*verb.app))
       out += head + "-a " + shellQuoted("(" + std::string(kTenants) + ")") + "\n";
   }

@@ -8,6 +8,14 @@
 
 namespace qgpu::ctl {
 
+const char *const kExitCodesText =
+    "0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
+    "5 qgpud does not answer, 6 no such tenant or card; of run: 125 the command was not started,\n"
+    "126 it cannot be executed, 127 there is no such command";
+const char *const kWhoIsStarvedText =
+    "Who is starved, and why: `qgpuctl explain` has a line for each tenant, `qgpuctl explain "
+    "TENANT`\nall about one, `qgpuctl top` shows it live.";
+
 namespace {
 
 void acceptSocket(CLI::App &verb, Context &context) {
@@ -82,13 +90,8 @@ void defineProgram(CLI::App &app, Context &context) {
   help->add_option("VERB", *words, "of this verb: the words that lead to it");
   help->callback([&app, &context, words] { context.exit_code = printHelp(app, *words); });
   // Last: a verb takes over what stands here when it is added.
-  app.footer(
-      "Who is starved, and why: `qgpuctl explain` has a line for each tenant, `qgpuctl explain "
-      "TENANT`\n"
-      "all about one, `qgpuctl top` shows it live.\n\n"
-      "exit codes: 0 done, 1 failed, 2 usage, 3 refused and nothing changed, 4 not permitted,\n"
-      "5 qgpud does not answer, 6 no such tenant or card, 125 run: the command was not started\n\n"
-      "`qgpuctl VERB --help` has an example of each verb.");
+  app.footer(std::string(kWhoIsStarvedText) + "\n\nexit codes: " + kExitCodesText +
+             "\n\n`qgpuctl VERB --help` has an example of each verb.");
 }
 
 }  // namespace qgpu::ctl

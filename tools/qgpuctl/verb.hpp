@@ -25,6 +25,10 @@ enum ExitCode {
   kExitNoCommand = 127,
 };
 
+// For people: the table above, and where to look first.
+extern const char *const kExitCodesText;
+extern const char *const kWhoIsStarvedText;
+
 struct Context {
   std::string socket = "/run/qgpu/qgpud.sock";
   int exit_code = kExitOk;  // set by the verb that ran
