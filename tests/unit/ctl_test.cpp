@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -204,10 +205,44 @@ TEST_F(Ctl, ExplainIsForPeopleAndPrograms) {
   EXPECT_EQ(Json::parse(out)["cards"][0]["why"]["reason"], "no-cgroup");
 }
 
+TEST_F(Ctl, WhoIsNoTenantIsRefusedWithThoseThereAre) {
+  serve(kTwoToOne);
+  for (const std::vector<std::string> &words :
+       {std::vector<std::string>{"log", "--tenant", "x"}, {"tenant", "show", "x"}}) {
+    EXPECT_EQ(run(words), kExitNotFound);
+    EXPECT_EQ(err, "qgpuctl: ENOENT: no such tenant; there are: a, b, default (x)\n");
+  }
+}
+
+TEST_F(Ctl, PlotWithoutPythonIsOneLine) {
+  serve(kTwoToOne);
+  const std::string absent = folder / "python";
+  EXPECT_EQ(run({"plot", "--out", folder / "x.png", "--python", absent}), kExitFailed);
+  EXPECT_EQ(err,
+            "qgpuctl: EIO: has no matplotlib or is not there; install the Debian package "
+            "python3-matplotlib (" +
+                absent + ")\n");
+}
+
+// It reads nothing, and ends before it is told what to draw.
+TEST_F(Ctl, PlotOutlivesWhoDraws) {
+  serve(kTwoToOne);
+  const std::string python = folder / "python";
+  std::ofstream(python) << "#!/bin/sh\nexec <&-\n[ \"$1\" = -c ]\n";
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  // More than a pipe holds.
+  EXPECT_EQ(run({"plot", "--out", folder / "x.png", "--python", python, "--seconds", "2",
+                 "--interval", "0.1"}),
+            kExitFailed);
+  EXPECT_EQ(err,
+            "qgpuctl: EIO: was not drawn: python3 (Debian package python3-matplotlib) failed (" +
+                (folder / "x.png") + ")\n");
+}
+
 TEST_F(Ctl, ExplainRefusesWhatDoesNotExist) {
   serve(kTwoToOne);
   EXPECT_EQ(run({"explain", "x"}), kExitNotFound);
-  EXPECT_EQ(err, "qgpuctl: ENOENT: no such tenant (x)\n");
+  EXPECT_EQ(err, "qgpuctl: ENOENT: no such tenant; there are: a, b, default (x)\n");
   EXPECT_EQ(run({"explain", "a", "--card", "9"}), kExitNotFound);
   EXPECT_EQ(err, "qgpuctl: ENODEV: no such card (9)\n");
   EXPECT_EQ(run({"explain"}), kExitOk);
@@ -247,7 +282,9 @@ TEST_F(Ctl, SetAppliesMarksAndResets) {
   EXPECT_EQ(run({"tenant", "list"}), kExitOk);
   EXPECT_NE(out.find("a*"), std::string::npos) << out;
   EXPECT_EQ(run({"tenant", "show", "a"}), kExitOk);
-  EXPECT_NE(out.find("set at run time"), std::string::npos) << out;
+  EXPECT_NE(out.find("its settings were changed at run time"), std::string::npos) << out;
+  EXPECT_EQ(run({"explain", "a"}), kExitOk);
+  EXPECT_NE(out.find("\n  its settings were changed at run time\n"), std::string::npos) << out;
   EXPECT_EQ(run({"tenant", "reset", "a"}), kExitOk);
   EXPECT_EQ(kernel.findTenant(0, "a")->asked.weight, 200u);
 }

@@ -259,7 +259,7 @@ TEST_F(Explain, EachReasonNamesItsRemedy) {
   pass({{"a", 500, 500}, {"b", 250, 750}, {"capped", 200, 0}});
   EXPECT_EQ(remedy("a"), "qgpuctl tenant set a --weight 400");
   EXPECT_NE(
-      explanationText(*explain("a")).find("to change it: qgpuctl tenant set a --weight 400\n"),
+      explanationText(*explain("a")).find("to give it more: qgpuctl tenant set a --weight 400\n"),
       std::string::npos);
   pass({{"a", 200, 800}, {"b", 500, 500}, {"capped", 200, 0}});
   EXPECT_EQ(remedy("a"), "qgpuctl log --card 0");
@@ -338,7 +338,7 @@ TEST_F(Explain, ThoseOfNoTenantAreCountedOnceTheyHaveContexts) {
 
 TEST_F(Explain, RefusesWhoAndWhatDoesNotExist) {
   EXPECT_EQ(explain("x").error().err, ENOENT);
-  EXPECT_EQ(explain("x").error().sentence, "no such tenant");
+  EXPECT_EQ(explain("x").error().sentence, "no such tenant; there are: a, b, capped, default");
   EXPECT_EQ(explain("a", "7").error().err, ENODEV);
   EXPECT_EQ(explain("a", "7").error().sentence, "no such card");
   EXPECT_TRUE(explain("a", "GPU-0"));

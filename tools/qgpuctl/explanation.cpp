@@ -12,6 +12,7 @@
 #include "remedy.hpp"
 #include "screen.hpp"
 #include "starved.hpp"
+#include "tenants.hpp"
 
 namespace qgpu::ctl {
 
@@ -404,11 +405,14 @@ std::string explainedText(const Json &card) {
                     "  " + text(card, "name") +
                     (card.value("simulated", false) ? " (simulated)" : "") + "\n";
   out += "  policy " + text(card, "policy") + ", method " + text(card, "method") + ", " +
-         text(card, "state") + (card.value("edited", false) ? ", set at run time" : "") + "\n";
-  out += askedText(card.at("asked")) + numbersText(card) + longestWaitText(card);
+         text(card, "state") + "\n" + askedText(card.at("asked"));
+  if (card.value("edited", false)) out += "  its settings were changed at run time\n";
+  out += numbersText(card) + longestWaitText(card);
   if (!text(card, "place_sentence").empty()) out += "  " + text(card, "place_sentence") + "\n";
+  const bool has_enough = text(card.at("why"), "reason") == "as-promised";
   return out + "  why: " + text(card.at("why"), "sentence") +
-         "\n  to change it: " + text(card.at("why"), "remedy") + "\n";
+         (has_enough ? "\n  to give it more: " : "\n  to change it: ") +
+         text(card.at("why"), "remedy") + "\n";
 }
 
 bool isCard(const Json &card, const std::string &selector) {
@@ -419,19 +423,15 @@ bool isCard(const Json &card, const std::string &selector) {
 }  // namespace
 
 Result<Json> explanationOf(const Json &status, const std::string &tenant, const std::string &card) {
-  bool known = false, card_found = false;
+  if (auto known = checkTenant(status, tenant); !known) return known.error();
+  bool card_found = false;
   Json cards = Json::array();
-  for (const Json &entry : status.value("configured", Json::array()))
-    known |= text(entry, "name") == tenant;
   for (const Json &candidate : status.at("cards")) {
     card_found |= isCard(candidate, card);
-    for (const Json &entry : candidate.at("tenants")) {
-      if (text(entry, "name") != tenant) continue;
-      known = true;
-      if (isCard(candidate, card)) cards.push_back(cardExplanation(candidate, entry));
-    }
+    if (!isCard(candidate, card)) continue;
+    for (const Json &entry : candidate.at("tenants"))
+      if (text(entry, "name") == tenant) cards.push_back(cardExplanation(candidate, entry));
   }
-  if (!known) return Error{ENOENT, "no such tenant", tenant};
   const std::string driver_error = text(status, "driver_error");
   if (!driver_error.empty()) return Error{ENODEV, driver_error, card.empty() ? tenant : card};
   if (!card_found) return Error{ENODEV, "no such card", card};

@@ -36,7 +36,7 @@ void append(std::vector<netlink::LogOfCard> &out, const std::vector<netlink::Log
 }
 
 int printLog(const std::string &socket, const LogOptions &options) {
-  auto reader = LogReader::open({.socket = socket}, options.card);
+  auto reader = LogReader::open({.socket = socket}, options.card, options.tenant);
   if (!reader) return complain(reader.error());
   // What is not there at the beginning is a mistake of who asks.
   auto entries = reader->next();

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "snapshot_json.hpp"
+#include "tenants.hpp"
 
 namespace qgpu::ctl {
 
@@ -16,9 +17,12 @@ LogReader::LogReader(const Places &places, const Json &status) : places_(places)
     };
 }
 
-Result<LogReader> LogReader::open(const Places &places, const std::string &card) {
+Result<LogReader> LogReader::open(const Places &places, const std::string &card,
+                                  const std::string &tenant) {
   auto status = readStatus(places.socket);
   if (!status) return status.error();
+  if (!tenant.empty() && !tenant.starts_with("tenant "))
+    if (auto known = checkTenant(*status, tenant); !known) return known.error();
   LogReader reader(places, *status);
   bool found = false;
   reader.has_module_ = card.empty();

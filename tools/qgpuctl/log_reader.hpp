@@ -30,8 +30,10 @@ class LogReader {
   };
 
   // card: uuid or index; empty = all. Of all, those that keep none are told of and left out; the
-  // one that is named is an error.
-  static Result<LogReader> open(const Places &places, const std::string &card);
+  // one that is named is an error. So is a tenant that is named and is none; empty = all, and
+  // whoever is gone is "tenant 7".
+  static Result<LogReader> open(const Places &places, const std::string &card,
+                                const std::string &tenant = "");
 
   // What is over and new since the last call.
   Result<std::vector<netlink::LogOfCard>> next();

@@ -7,6 +7,7 @@
 
 #include "connection.hpp"
 #include "screen.hpp"
+#include "tenants.hpp"
 #include "verb.hpp"
 
 namespace qgpu::ctl {
@@ -49,6 +50,7 @@ int list(const std::string &socket) {
 int show(const std::string &socket, const std::string &name, bool json) {
   auto status = readStatus(socket);
   if (!status) return complain(status.error());
+  if (auto known = checkTenant(*status, name); !known) return complain(known.error());
   Json found = Json::array();
   for (const Json &card : status->at("cards"))
     for (Json tenant : card.at("tenants")) {
@@ -60,7 +62,6 @@ int show(const std::string &socket, const std::string &name, bool json) {
   Json configured;
   for (const Json &tenant : status->value("configured", Json::array()))
     if (tenant.at("name") == name) configured = tenant;
-  if (found.empty() && configured.is_null()) return complain({ENOENT, "no such tenant", name});
 
   if (json) {
     std::printf("%s\n",
@@ -76,7 +77,7 @@ int show(const std::string &socket, const std::string &name, bool json) {
     const Json &effective = tenant.at("effective");
     std::printf("  card %u (%s)%s\n", tenant.at("card").get<uint32_t>(),
                 tenant.at("card_uuid").get<std::string>().c_str(),
-                tenant.value("edited", false) ? ", set at run time" : "");
+                tenant.value("edited", false) ? ", its settings were changed at run time" : "");
     std::printf("    asked      weight %u, guarantee %s, ceiling %s, class %s",
                 asked.at("weight").get<uint32_t>(),
                 percent(asked.at("guarantee_ppm").get<uint64_t>()).c_str(),
