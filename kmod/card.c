@@ -278,6 +278,7 @@ static struct qgpu_card *new_card(struct qgpu_sim_device *sim)
 	INIT_LIST_HEAD(&card->events);
 	INIT_WORK(&card->event_work, qgpu_event_work);
 	INIT_WORK(&card->give_work, qgpu_hold_give_slot);
+	INIT_DELAYED_WORK(&card->take_work, qgpu_hold_take_again);
 	card->method = choose_method(sim);
 	card->hw.ops = &tu104_ops;
 	strscpy(card->uuid, sim->uuid, sizeof(card->uuid));

@@ -11,8 +11,12 @@
 #include <linux/notifier.h>
 #include <linux/reboot.h>
 #include <linux/suspend.h>
+#include <linux/workqueue.h>
 #include "qgpu.h"
 #include "sim_device.h"
+
+/* After so long a card that did not answer is asked again. */
+#define TAKE_AGAIN HZ
 
 /* Cards that come now are left with their driver, too. Changed before the cards are gone through,
  * asked under the hold_lock of each. */
@@ -50,12 +54,12 @@ static int take_list(struct qgpu_card *card)
 	u32 tries;
 	int err;
 
-	/* TIMEOUT: 100 ms, as for the gates below. */
+	/* TIMEOUT: 100 looks, 0.2 s, as for the gates below. */
 	for (tries = 0; tries < 100; tries++) {
 		err = look_for_strangers(card);
 		if (!err)
 			break;
-		msleep(1);
+		usleep_range(1000, 2000);
 	}
 	if (err)
 		return err;
@@ -70,14 +74,15 @@ static void open_gates(struct qgpu_card *card)
 	u32 tries;
 	int err;
 
-	/* TIMEOUT: 100 ms: a register that refuses for longer is not coming back by itself. */
+	/* TIMEOUT: 100 looks, 0.2 s: a register that refuses for longer is not coming back by
+	 * itself. */
 	for (tries = 0; tries < 100; tries++) {
 		mutex_lock(&card->lock);
 		err = turn_stop(card->turn);
 		mutex_unlock(&card->lock);
 		if (!err || err == -ENODEV)
 			return;
-		msleep(1);
+		usleep_range(1000, 2000);
 	}
 	pr_err("qgpu: card %u: some channels are left disabled (error %d)\n", card->index, err);
 }
@@ -130,6 +135,7 @@ void qgpu_hold_give(struct qgpu_card *card)
 	card->held = false;
 	card->io.sim->ops->unlisten(card->io.sim);
 	mutex_unlock(&card->hold_lock);
+	cancel_delayed_work_sync(&card->take_work);
 }
 
 static void pause(struct qgpu_card *card, const char *why)
@@ -166,14 +172,22 @@ static void resume(struct qgpu_card *card)
 	mutex_lock(&card->hold_lock);
 	if (card->held && card->paused && READ_ONCE(machine) == MACHINE_RUNS) {
 		err = take_back(card);
-		WRITE_ONCE(card->paused, err);
+		if (err && !card->unanswered)
+			pr_err("qgpu: card %u: stays with its driver until it answers (error %d)\n",
+			       card->index, err);
 		if (err)
-			pr_err("qgpu: card %u: stays with its driver (error %d)\n", card->index,
-			       err);
+			queue_delayed_work(system_freezable_wq, &card->take_work, TAKE_AGAIN);
 		else
 			pr_info("qgpu: card %u: taken over again\n", card->index);
+		WRITE_ONCE(card->unanswered, err);
+		WRITE_ONCE(card->paused, err);
 	}
 	mutex_unlock(&card->hold_lock);
+}
+
+void qgpu_hold_take_again(struct work_struct *work)
+{
+	resume(container_of(to_delayed_work(work), struct qgpu_card, take_work));
 }
 
 /* Calls of the driver's are made without the card's lock. No lock of ours: let_go() waits. */

@@ -114,10 +114,13 @@ int qgpu_refuse_by(struct genl_info *info, int error, const struct qgpu_refusal 
 /* .running is false as soon as the card's device goes, and while its driver has it back. */
 int qgpu_refuse_going(struct genl_info *info, const struct qgpu_card *card)
 {
-	return qgpu_refuse(info, -EBUSY, info->attrs[QGPU_A_CARD_INDEX],
-			   READ_ONCE(card->paused) ?
-				   "the card is with its driver: the machine sleeps or ends" :
-				   "the card is being removed");
+	const char *why = "the card is being removed";
+
+	if (READ_ONCE(card->unanswered))
+		why = "the card is with its driver: it did not answer when the machine woke";
+	else if (READ_ONCE(card->paused))
+		why = "the card is with its driver: the machine sleeps or ends";
+	return qgpu_refuse(info, -EBUSY, info->attrs[QGPU_A_CARD_INDEX], why);
 }
 
 /* Return: NULL, or why this is no tenant's name. QGPU_NAME_MAX has the rule. */

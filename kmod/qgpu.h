@@ -158,6 +158,7 @@ struct qgpu_told {
  * [hold_lock]:
  * @held: the driver tells us what exists
  * @paused: and has its card back for a while; read without it for a sentence
+ * @unanswered: for it did not answer when the machine woke, and is asked again; read likewise
  *
  * [lock]:
  * @method: what enforces; becomes gates when the turn falls back to them
@@ -198,9 +199,10 @@ struct qgpu_card {
 	struct hrtimer timer;
 	struct work_struct event_work;
 	struct work_struct give_work;
+	struct delayed_work take_work;
 
 	struct mutex hold_lock;
-	bool held, paused;
+	bool held, paused, unanswered;
 
 	struct mutex lock;
 	enum turn_method method;
@@ -274,6 +276,7 @@ int qgpu_hold_take(struct qgpu_card *card);
 /* Everything is as the driver set it, and no turn or event comes any more. */
 void qgpu_hold_give(struct qgpu_card *card);
 void qgpu_hold_give_slot(struct work_struct *work);
+void qgpu_hold_take_again(struct work_struct *work);
 
 /* ---- list_mem.c ---- */
 
