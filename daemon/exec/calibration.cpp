@@ -11,8 +11,9 @@
 namespace qgpu::exec {
 namespace {
 
-// After its slice was set, before what it does is taken for usual.
-constexpr uint64_t kSettledVisits = 5;
+// After its slice was set, before what it does is taken for usual: its own driver may set the slice
+// as well, when it has made the context that was found.
+constexpr uint64_t kSettledVisits = 5, kSettledNs = 500'000'000;
 // Less than this is no measurement.
 constexpr uint64_t kMeasuredMinNs = 200'000'000;
 // Of each process; some times as many as two minutes have at the shortest slices.
@@ -82,6 +83,7 @@ void Calibration::end() {
   spans_.reset();
   phase_ = Phase::kNone;
   gate_ns_ = UINT64_MAX;
+  set_ns_ = 0;
   on_pid_ = start_ns_ = end_ns_ = others_ = 0;
 }
 
@@ -171,17 +173,32 @@ void Calibration::look() {
   if (request_.on_ns) gate_ns_ = card_ns_() + request_.on_ns;
 }
 
-// Of those that have none yet: a context may be found later than the first.
+// Of those that have another: a context may be found later than the first.
 Result<void> Calibration::setSlices() {
   for (Own &own : owns_)
     for (const Tsg &tsg : own.process->tsgs()) {
-      if (!tsg.compute() || own.has(tsg)) continue;
+      if (!tsg.compute()) continue;
       const auto us = controls_.timesliceUs(own.process->foreign(), tsg);
       if (!us) return us.error();
+      if (*us == request_.slice_us && own.has(tsg)) continue;
       const auto done = controls_.setTimeslice(own.process->foreign(), tsg, request_.slice_us);
       if (!done) return done.error();
-      own.found.push_back({tsg, *us});
+      if (!own.has(tsg)) own.found.push_back({tsg, *us});
       own.visits = 0;
+      set_ns_ = now_ns_();
+    }
+  return {};
+}
+
+// Whoever changed one meanwhile, nothing can be said then.
+Result<void> Calibration::checkSlices() {
+  for (const Own &own : owns_)
+    for (const Found &found : own.found) {
+      const auto us = controls_.timesliceUs(own.process->foreign(), found.tsg);
+      if (!us) return us.error();
+      if (*us != request_.slice_us)
+        return Error{EAGAIN, "a slice was changed by somebody else while it was measured",
+                     std::to_string(own.process->pid())};
     }
   return {};
 }
@@ -189,7 +206,8 @@ Result<void> Calibration::setSlices() {
 void Calibration::settle(uint64_t traced_ns) {
   if (const auto done = setSlices(); !done) return fail(done.error());
   if (std::any_of(owns_.begin(), owns_.end(),
-                  [](const Own &own) { return own.visits < kSettledVisits; }))
+                  [](const Own &own) { return own.visits < kSettledVisits; }) ||
+      now_ns_() < set_ns_ + kSettledNs)
     return;
   from_ns_ = traced_ns;
   from_mono_ns_ = now_ns_();
@@ -223,6 +241,7 @@ void Calibration::finish(uint64_t traced_ns) {
     return fail({ETIMEDOUT, "its processes were not at work on the card in time", {}});
   if (others_ && !(request_.flags & kMeasureForce))
     return fail({EBUSY, "others ran on the card while it was measured", {}});
+  if (const auto held = checkSlices(); !held) return fail(held.error());
   Measured out{};
   out.from_ns = from_mono_ns_;
   out.gap_ns = medianGapNs();

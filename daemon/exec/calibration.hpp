@@ -84,6 +84,7 @@ class Calibration {
   uint64_t medianGapNs();
   void fail(const Error &error);
   Result<void> setSlices();
+  Result<void> checkSlices();
   void setGate(bool stopped);
   Own *byPid(uint32_t pid);
 
@@ -97,6 +98,7 @@ class Calibration {
   std::optional<SpansRequest> spans_;
   bool stopped_ = false;
   uint64_t gate_ns_ = UINT64_MAX;                    // of the card; when the gate changes next
+  uint64_t set_ns_ = 0;                              // when a slice was last set
   uint64_t from_ns_ = 0, from_mono_ns_ = 0;          // since when it measures
   uint64_t on_pid_ = 0, start_ns_ = 0, end_ns_ = 0;  // who is on; the last START and END
   uint64_t others_ = 0;                              // visits of anybody else

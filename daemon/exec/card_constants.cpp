@@ -12,6 +12,8 @@ namespace {
 // Of each: less is a fault of the measurement, more too.
 constexpr uint64_t kCostMinNs = 1'000, kCostMaxNs = 5'000'000;
 constexpr double kSliceUnitNs = 1024;
+// Slices several times as long make so many times fewer visits at least: else they were not in force.
+constexpr double kFewerVisits = 2;
 
 struct Field {
   const char *name;
@@ -68,6 +70,8 @@ Result<CardConstants> cardConstants(const CardMeasurement &shorter, const CardMe
   double visit_ns = 0, short_ns = 0, scale = 0;
   for (size_t i = 0; i < kMeasuredMax; i++) {
     const Rates a(shorter, i), b(longer, i);
+    if (a.visits < kFewerVisits * b.visits)
+      return Error{ERANGE, "longer slices did not make fewer visits: they were not in force", {}};
     const double cost_ns = visitNs(a, b);
     if (!isLikely(cost_ns)) return unlikely("what a visit costs", cost_ns);
     const double computes_ns = a.held / a.visits - cost_ns;

@@ -141,6 +141,8 @@ class Executor {
   void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times = 1);
   void noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns);
   bool canBeCut(const Visitor &visitor) const;
+  void distrust(ManagedTenant &tenant, const ProcessId &process);
+  void trustAfter(const ProcessId &ended);
   uint64_t distrustNs(const ManagedTenant &tenant) const;
   bool isUnsure(const ManagedTsg &tsg, const Visitor &visitor) const;
   void forgivePaced();

@@ -35,6 +35,8 @@ constexpr uint64_t kProbeUnsureNs = 20 * kMs, kProbeSureNs = 1000 * kMs;
 // for ever.
 constexpr uint64_t kDistrustMinNs = 1000 * kMs, kDistrustMaxNs = 8000 * kMs;
 constexpr uint64_t kDistrustEndsNs = 60'000 * kMs;
+// From the last work of a process to its end.
+constexpr uint64_t kEndingNs = 3000 * kMs;
 // After so many its tenant is known well, in doubt after some more; those are asked no more often
 // than this, all together.
 constexpr unsigned kAsksSure = 8, kAsksInDoubt = 32;
@@ -150,11 +152,23 @@ void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned
     core_fit_restart(&core_, &tenant.core);
   } else {
     tsg.answers.keepFresh();
-    const uint64_t before_ns = distrustNs(tenant);
-    tenant.distrust_ns = std::clamp(2 * before_ns, kDistrustMinNs, kDistrustMaxNs);
-    tenant.distrusted_ns = core_.looked_ns;
+    if (tenant.core.misfit) distrust(tenant, tsg.process);
     core_fit_forgive(&core_, &tenant.core, 0);
   }
+}
+
+void Executor::distrust(ManagedTenant &tenant, const ProcessId &process) {
+  tenant.distrust_before_ns = distrustNs(tenant);
+  tenant.distrust_ns = std::clamp(2 * tenant.distrust_before_ns, kDistrustMinNs, kDistrustMaxNs);
+  tenant.distrusted_ns = core_.looked_ns;
+  tenant.distrusted = process;
+}
+
+// One that ends leaves its windows empty before that; the tenant's next may be as it was.
+void Executor::trustAfter(const ProcessId &ended) {
+  for (const auto &[id, tenant] : roster_->tenants())
+    if (tenant->distrusted == ended && core_.looked_ns < tenant->distrusted_ns + kEndingNs)
+      tenant->distrust_ns = tenant->distrust_before_ns;
 }
 
 uint64_t Executor::distrustNs(const ManagedTenant &tenant) const {
@@ -189,7 +203,8 @@ void Executor::forgivePaced() {
 uint64_t Executor::askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const {
   const ManagedTenant &tenant = *tsg.tenant;
   if (!tenant.asked_ns) return 0;
-  if (const uint64_t ns = distrustNs(tenant); ns && visitor.belief == Belief::kPaced)
+  const bool in_doubt = tsg.answers.inDoubt(visitor.belief);
+  if (const uint64_t ns = distrustNs(tenant); ns && visitor.belief == Belief::kPaced && !in_doubt)
     return tenant.asked_ns + ns;
   return tenant.asked_ns + (isUnsure(tsg, visitor) ? kProbeUnsureNs : kProbeSureNs);
 }

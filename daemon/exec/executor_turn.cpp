@@ -169,6 +169,7 @@ void Executor::turnProcesses(uint64_t now_ns) {
   }
   for (const ProcessId &id : gone) {
     report(EventKind::kProcessGone, processes_[id].tenant_id, id.pid, "");
+    trustAfter(id);
     release(id);
     processes_.erase(id);
   }

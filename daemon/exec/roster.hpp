@@ -34,8 +34,10 @@ struct ManagedTenant {
   uint64_t asked_ns = 0;
   unsigned asks = 0;
   uint64_t asks_anew_ns = 0;
-  // After windows that one left empty: how often it is asked, and since when.
-  uint64_t distrust_ns = 0, distrusted_ns = 0;
+  // After windows that one left empty: how often it is asked, since when, because of whom; and what
+  // it was before that.
+  uint64_t distrust_ns = 0, distrusted_ns = 0, distrust_before_ns = 0;
+  ProcessId distrusted{};
   // Without the trace: by how much what the ledger has may be wrong; and what NVML has.
   uint64_t inferred_err_ns = 0;
   uint64_t nvml_run_ns = 0, nvml_err_ns = 0;

@@ -4,7 +4,7 @@
 // tried. Leaves slices as found and nobody stopped.
 //
 //   hw_probe [--minor N] SECTION PID...
-//   sections: objects slices trace gate owngate idle busy start
+//   sections: objects slices trace gate owngate idle busy late start
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -245,6 +245,40 @@ void preempts(Bench &b, int count, double every_ms, bool print) {
   std::printf("  %d preempts, %.0f us mean\n", count, us / count);
 }
 
+// How late are records, and by how far is their time off the card's? A working tenant is taken off,
+// and what the flushes after that bring is compared with the instants before and after the control.
+void late(Bench &b, int count) {
+  const Tsg *tsg = b.compute(0);
+  auto made = Trace::open(*b.own);
+  if (!tsg || !made) return;
+  Trace &trace = **made;
+  constexpr double kAfterMs[] = {0, 0.1, 0.2, 0.5, 1, 2, 5};
+  std::vector<Switch> records;
+  const auto us = [](uint64_t at, uint64_t from) {
+    return static_cast<double>(static_cast<int64_t>(at - from)) / 1e3;
+  };
+  for (int i = 0; i < count; i++) {
+    sleepMs(5);
+    trace.flush();
+    trace.read(records);
+    records.clear();
+    const uint64_t begin = b.own->timeNs();
+    const auto done = b.controls->preempt(b.at(0).foreign(), *tsg);
+    std::printf("  preempt %s, back after %.1f us\n", done ? "ok" : done.error().sentence.c_str(),
+                us(b.own->timeNs(), begin));
+    for (const double ms : kAfterMs) {
+      if (ms > 0) sleepMs(ms);
+      const uint64_t flushed = b.own->timeNs();
+      trace.flush();
+      records.clear();
+      trace.read(records);
+      for (const Switch &s : records)
+        std::printf("    %s pid %u at %.1f us, by the flush of %.1f us\n",
+                    s.start ? "START" : "END  ", s.pid, us(s.time_ns, begin), us(flushed, begin));
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -268,6 +302,7 @@ int main(int argc, char **argv) {
   if (section == "gate") gate(b);
   if (section == "owngate") ownGate(b);
   if (section == "idle") preempts(b, 4, 30, true);
+  if (section == "late") late(b, 8);
   if (section == "busy") preempts(b, 100, 20, false);
   return 0;
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# qgpud, qgpu-exec and qgpuctl together on a real card, with tenants in control groups: 2:1 by the tenants' own counters, a
-# change of weight, a daemon that is killed and comes back, everything as found when they have stopped. Called by run.sh; needs
-# root and cgroup v2.
+# qgpud, qgpu-exec and qgpuctl together on a real card, with tenants in control groups: the card is calibrated, 2:1 by the
+# tenants' own counters, a change of weight, a daemon that is killed and comes back, an online tenant beside an offline one, a
+# wait that is promised, everything as found when they have stopped. Called by run.sh; needs root and cgroup v2.
 #
 #   tests/hw/system.sh BIN OUT      BIN has qgpud, qgpuctl, qgpu-exec and qgpu-load
 #
@@ -44,6 +44,10 @@ policy = "burst-share"
 weight = 200
 [tenant.b]
 weight = 100
+[tenant.web]
+weight = 100
+[tenant.batch]
+class = "offline"
 END
 mkdir -p /run/qgpu
 qgpu-exec --card 0 2>"$out/exec.log" & executor=$!
@@ -54,6 +58,9 @@ start_daemon() {
 start_daemon
 state_is() { qgpuctl status --json 2>/dev/null | grep -q "\"state\": *\"$1\""; }
 check "the card is in order" wait_for 10 state_is ok
+
+check "the card is calibrated" qgpuctl calibrate --card 0 >"$out/calibrate.txt"
+cat "$out/calibrate.txt"
 
 # By the speed of the card alone: measured beside each other, two would mean different kernels.
 loops=$(qgpu-load --cuda --json --kernel-us 200 --seconds 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["loops_per_us"])')
@@ -103,6 +110,42 @@ echo "a's part: asked .6667 got $first, asked .75 got $second, without a daemon 
 check "2:1" near "$first" 0.6667 0.01
 check "3:1 after the change" near "$second" 0.75 0.01
 check "3:1 while no daemon runs" near "$third" 0.75 0.01
+
+# 200 kernels of 300 us a second, alone, beside an offline tenant, and among owners with a wait that was asked for.
+check "burst-share is set" qgpuctl policy 0 burst-share
+arrivals() { # NAME SECONDS
+  qgpuctl run --tenant web -- qgpu-load --cuda --json --loops-per-us "$loops" --kernel-us 300 --arrivals 200 --spacing even \
+    --warmup 2 --seconds "$2" >"$out/$1.json"
+}
+latency() { # NAME WHICH
+  python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["latency_us"][sys.argv[2]])' "$out/$1.json" "$2"
+}
+over() { # NAME WHICH: over alone, in us
+  python3 -c 'import sys; print(float(sys.argv[1]) - float(sys.argv[2]))' "$(latency "$1" "$2")" "$(latency alone "$2")"
+}
+at_most() { python3 -c 'import sys; sys.exit(float(sys.argv[1]) > float(sys.argv[2]))' "$@"; }
+arrivals alone 4
+check "class online" qgpuctl tenant set web --class online
+load batch 10 && beside=$!
+check "the offline one is in its group" wait_for 10 runs batch
+arrivals online 5
+qgpuctl status >"$out/status-online.txt"
+wait $beside
+check "class normal" qgpuctl tenant set web --class normal
+load a 22 && beside=$!
+load b 22 && beside="$beside $!"
+check "two owners are in their groups" wait_for 10 runs b
+arrivals owners 5
+check "a wait is asked for" qgpuctl tenant set web --wake-within 5ms
+arrivals promised 8
+qgpuctl status | tee "$out/status-promised.txt"
+qgpuctl explain web | tee "$out/explain-web.txt"
+wait $beside
+for case in online owners promised; do
+  echo "web $case: over alone P50 $(over $case p50), P99 $(over $case p99), P99.9 $(over $case p99.9) us"
+done
+check "online beside offline: P99 at most 450 us over alone" at_most "$(over online p99)" 450
+check "a wait of 5 ms is kept" at_most "$(over promised p99.9)" 5000
 kill $daemon $executor
 wait $daemon $executor
 check "the executor ended in order" [ $? = 0 ]

@@ -111,6 +111,37 @@ TEST(Calibration, FindsWhatTheCardCosts) {
   EXPECT_GT(constants->duty_bias_ns, 10'000u);
 }
 
+// CUDA sets the slice of a context that it has made, and that may be after it was found.
+TEST(Calibration, WaitsUntilTheirOwnDriverHasSetItsSlices) {
+  QGPU_TRACE_SEED();
+  CalibrationBed bed;
+  const MeasureRequest request = bed.request(2, 10000, 3 * kSecond);
+  ASSERT_TRUE(bed.begin(request));
+  bed.run(300 * kMilli);
+  ASSERT_EQ(bed.io.tsg(request.pids[0]).slice_us, 10000u);
+  bed.io.tsg(request.pids[0]).slice_us = 2048;
+  bed.io.tsg(request.pids[1]).slice_us = 2048;
+  const auto measured = bed.result();
+  ASSERT_TRUE(measured) << measured.error().text();
+  for (size_t i = 0; i < 2; i++)
+    EXPECT_NEAR(static_cast<double>(measured->traced.held_ns[i]) /
+                    static_cast<double>(measured->traced.visits[i]),
+                10.24e6, 1e6);
+}
+
+TEST(Calibration, ASliceThatSomebodySetsMeanwhileSpoilsIt) {
+  QGPU_TRACE_SEED();
+  CalibrationBed bed;
+  const MeasureRequest request = bed.request(2, 10000, 3 * kSecond);
+  ASSERT_TRUE(bed.begin(request));
+  bed.run(2 * kSecond);
+  bed.io.tsg(request.pids[1]).slice_us = 2048;
+  const auto measured = bed.result();
+  ASSERT_FALSE(measured);
+  EXPECT_EQ(measured.error().err, EAGAIN);
+  EXPECT_EQ(measured.error().item, std::to_string(request.pids[1]));
+}
+
 TEST(Calibration, ChangesNothingOfAnybodyElse) {
   QGPU_TRACE_SEED();
   CalibrationBed bed;
@@ -306,6 +337,9 @@ TEST(CardConstants, OfNumbersOfARealCard) {
   ASSERT_TRUE(constants) << constants.error().text();
   EXPECT_NEAR(static_cast<double>(constants->visit_ns), 120e3, 12e3);
   EXPECT_EQ(constants->duty_bias_ns, 0u);
+  CardMeasurement same = shorter;
+  same.slice_us = longer.slice_us;
+  EXPECT_EQ(cardConstants(shorter, same, std::nullopt).error().err, ERANGE);
   std::swap(shorter.computed[0], longer.computed[0]);
   EXPECT_EQ(cardConstants(shorter, longer, std::nullopt).error().err, ERANGE);
 }

@@ -168,6 +168,43 @@ TEST(Executor, WhoLeavesItsWindowsEmptyLosesThem) {
   EXPECT_GE(got[0] + got[1], 0.9);
 }
 
+// At its end it launches no more and lives on for a while: that says nothing of the next.
+TEST(Executor, TheNextJobOfATenantHasItsShareSoon) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 30), tenantOf(2, 70)}));
+  const size_t b = bed.add(2, queued());
+  for (int job = 0; job < 3; job++) {
+    SCOPED_TRACE(job);
+    const size_t a = bed.add(1, synced(300));
+    bed.run(3 * kSecond);
+    EXPECT_NEAR(bed.shares({a, b}, 1 * kSecond)[0], 0.29, 0.03);
+    bed.tsg(a).work = {};
+    bed.run(400 * kMilli);
+    bed.end(a);
+    bed.run(200 * kMilli);
+  }
+}
+
+// A pause says nothing of what comes after it.
+TEST(Executor, WhoPausesHasItsShareSoonAfter) {
+  QGPU_TRACE_SEED();
+  for (int k = 0; k < 10; k++) {
+    SCOPED_TRACE(k);
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 30), tenantOf(2, 70)}));
+    const size_t b = bed.add(2, queued()), a = bed.add(1, synced(300));
+    bed.run((60 + 30 * k) * kMilli);
+    bed.tsg(a).work = synced(300, 6000);
+    bed.run(200 * kMilli);
+    bed.tsg(a).work = synced(300);
+    bed.run(3500 * kMilli);
+    EXPECT_NEAR(bed.shares({a, b}, 1 * kSecond)[0], 0.29, 0.03);
+  }
+}
+
 TEST(Executor, FixedSharesHoldAloneAndTogether) {
   QGPU_TRACE_SEED();
   Bed bed;
