@@ -144,6 +144,7 @@ class Executor {
   void distrust(ManagedTenant &tenant, const ProcessId &process);
   void trustAfter(const ProcessId &ended);
   uint64_t distrustNs(const ManagedTenant &tenant) const;
+  unsigned asksOf(const ManagedTenant &tenant) const;
   bool isUnsure(const ManagedTsg &tsg, const Visitor &visitor) const;
   void forgivePaced();
   std::optional<uint64_t> nextVisitNs(const ManagedTsg &tsg, ManagedTsg &other);

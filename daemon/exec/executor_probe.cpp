@@ -38,13 +38,11 @@ constexpr uint64_t kDistrustEndsNs = 60'000 * kMs;
 // From the last work of a process to its end.
 constexpr uint64_t kEndingNs = 3000 * kMs;
 // After so many its tenant is known well, in doubt after some more; those are asked no more often
-// than this, all together.
+// than this, all together. In so long one is forgotten.
 constexpr unsigned kAsksSure = 8, kAsksInDoubt = 32;
-constexpr uint64_t kAskPauseNs = 250 * kMs;
+constexpr uint64_t kAskPauseNs = 250 * kMs, kAskForgottenNs = 1000 * kMs;
 // Nor than this many times what one takes: in a crowd all others are stopped for it.
 constexpr uint64_t kAskCostTimes = 100, kAskUnknownCostTimes = 20;
-// Counting begins anew no more often.
-constexpr uint64_t kAsksAnewNs = 8000 * kMs;
 // Its visit is waited for no longer than this.
 constexpr uint64_t kVisitMaxNs = 8 * kMs;
 // What it does after a long wait is known for so long; who never waits long is held for a while.
@@ -143,10 +141,6 @@ void Executor::noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned
   if (belief == visitor.belief) return;
   visitor.belief = belief;
   ManagedTenant &tenant = *tsg.tenant;
-  if (core_.looked_ns >= tenant.asks_anew_ns + kAsksAnewNs) {
-    tenant.asks = 0;
-    tenant.asks_anew_ns = core_.looked_ns;
-  }
   // What its gaps were taken for until now says nothing any more.
   if (belief == Belief::kSyncs) {
     core_fit_restart(&core_, &tenant.core);
@@ -175,9 +169,16 @@ uint64_t Executor::distrustNs(const ManagedTenant &tenant) const {
   return core_.looked_ns < tenant.distrusted_ns + kDistrustEndsNs ? tenant.distrust_ns : 0;
 }
 
+// How often a tenant was asked, less what is forgotten by now.
+unsigned Executor::asksOf(const ManagedTenant &tenant) const {
+  const uint64_t now_ns = std::max<uint64_t>(core_.looked_ns, tenant.asked_ns);
+  const uint64_t forgotten = (now_ns - tenant.asked_ns) / kAskForgottenNs;
+  return static_cast<unsigned>(tenant.asks - std::min<uint64_t>(tenant.asks, forgotten));
+}
+
 // Not known yet, or in doubt again; not if that goes on for long.
 bool Executor::isUnsure(const ManagedTsg &tsg, const Visitor &visitor) const {
-  const unsigned asks = tsg.tenant->asks;
+  const unsigned asks = asksOf(*tsg.tenant);
   return asks < kAsksSure || (asks < kAsksInDoubt && tsg.answers.inDoubt(visitor.belief));
 }
 
@@ -278,9 +279,10 @@ void Executor::probeEarly(uint64_t now_ns) {
     if (!next || waits(*tsg) < waits(*next)) next = tsg.get();
   }
   if (!next) return;
-  const bool is_unknown = next->tenant->asks < kAsksSure;
+  const unsigned asks = asksOf(*next->tenant);
+  const bool is_unknown = asks < kAsksSure;
+  next->tenant->asks = asks + 1;
   next->asked_ns = next->tenant->asked_ns = now_ns;
-  next->tenant->asks++;
   askEarly(*next, *visitorOf(*next), *holder, now_ns);
   const uint64_t took_ns = cardNs() - now_ns;
   asks_from_ns_ = now_ns + (is_unknown ? std::max(kProbeUnsureNs, kAskUnknownCostTimes * took_ns)

@@ -30,10 +30,9 @@ struct ManagedTenant {
   core_counters counted_before{};
   uint64_t visits_before = 0;
   // Askings whether one of its TSGs that ended early has work, whatever becomes of the TSGs: when
-  // the last was; how many since what is thought of one changed, and when that began anew.
+  // the last was; how many by then, less those that were forgotten.
   uint64_t asked_ns = 0;
   unsigned asks = 0;
-  uint64_t asks_anew_ns = 0;
   // After windows that one left empty: how often it is asked, since when, because of whom; and what
   // it was before that.
   uint64_t distrust_ns = 0, distrusted_ns = 0, distrust_before_ns = 0;

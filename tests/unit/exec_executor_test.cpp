@@ -174,15 +174,15 @@ TEST(Executor, TheNextJobOfATenantHasItsShareSoon) {
   Bed bed;
   bed.open();
   ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 30), tenantOf(2, 70)}));
-  const size_t b = bed.add(2, queued());
-  for (int job = 0; job < 3; job++) {
-    SCOPED_TRACE(job);
-    const size_t a = bed.add(1, synced(300));
+  for (const uint64_t kernel_us : {100, 300, 1000, 5000, 300, 5000}) {
+    SCOPED_TRACE(kernel_us);
+    const size_t a = bed.add(1, synced(kernel_us)), b = bed.add(2, queued());
     bed.run(3 * kSecond);
-    EXPECT_NEAR(bed.shares({a, b}, 1 * kSecond)[0], 0.29, 0.03);
-    bed.tsg(a).work = {};
-    bed.run(400 * kMilli);
+    EXPECT_NEAR(bed.shares({a, b}, 7 * kSecond)[0], 0.29, 0.02);
+    bed.tsg(a).work = bed.tsg(b).work = {};
+    bed.run(300 * kMilli);
     bed.end(a);
+    bed.end(b);
     bed.run(200 * kMilli);
   }
 }
