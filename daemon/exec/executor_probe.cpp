@@ -308,6 +308,7 @@ ManagedTsg *Executor::dueAtItsWindow(uint64_t now_ns) {
 void Executor::askAtItsWindow(ManagedTsg &tsg) {
   Visitor &visitor = *visitorOf(tsg);
   ManagedTsg *holder = byPid(account_->holder());
+  tsg.tenant->asks = asksOf(*tsg.tenant);
   tsg.asked_ns = tsg.tenant->asked_ns = cardNs();
   if (!holder || holder == &tsg) return;
   const auto long_ns = nextVisitNs(tsg, *holder);
