@@ -13,6 +13,10 @@ constexpr uint64_t kLongOffNs = 4'000'000;
 // A slice and a quarter and so much more is not the hardware's way of cutting; nor is so much after
 // the control that stops it was issued.
 constexpr uint64_t kOverlongNs = 1'000'000, kTailNs = 2'000'000;
+// Once it may have been setting up; twice within this it is of that kind.
+constexpr uint64_t kOverlongOnceNs = 1'000'000'000, kOverlongKnownNs = 10'000'000'000;
+// What a visit after a long wait was says nothing after so long, or so many visits.
+constexpr uint64_t kLongKnownNs = 2'000'000'000, kLongKnownVisits = 32;
 // Slices are exact to this part.
 constexpr uint64_t kSlicePart = 32;
 // Beyond a round of the others, and a part of it, before one that did not run in it is taken to
@@ -26,6 +30,10 @@ constexpr uint64_t kStrangerQuietNs = 10'000'000'000;
 constexpr uint64_t kGapSlackNs = 150'000;
 
 }  // namespace
+
+bool Visitor::knowsLongVisit(uint64_t now_ns) const {
+  return long_visit_at_ns + kLongKnownNs > now_ns && visits - long_visit_no <= kLongKnownVisits;
+}
 
 Account::Account(core &core, const CardParams &params, uint64_t now_ns)
     : core_(core), params_(params), end_ns_(now_ns) {}
@@ -139,7 +147,14 @@ bool Account::wasOverlong(const Visitor &visitor, uint64_t length_ns) const {
 }
 
 void Account::forgive() {
-  for (auto &[pid, visitor] : visitors_) visitor.overlong_at_ns = 0;
+  for (auto &[pid, visitor] : visitors_) visitor.overlong_at_ns = visitor.uncut_until_ns = 0;
+}
+
+void Account::noteOverlong(Visitor &visitor) {
+  const bool again =
+      visitor.overlong_at_ns && visitor.last_end_ns < visitor.overlong_at_ns + kOverlongKnownNs;
+  visitor.overlong_at_ns = visitor.last_end_ns;
+  visitor.uncut_until_ns = visitor.last_end_ns + (again ? kOverlongKnownNs : kOverlongOnceNs);
 }
 
 // It gave the rest of its slice away.
@@ -152,10 +167,11 @@ void Account::noteEarly(Visitor &visitor) {
     visitor.early_visits = static_cast<uint8_t>(visitor.early_visits << 1 | is_short);
   // One that was taken off is believed to do as always.
   visitor.early = is_short && (undisturbed || visitor.mostlyEarly());
-  if (wasOverlong(visitor, length)) visitor.overlong_at_ns = visitor.last_end_ns;
+  if (wasOverlong(visitor, length)) noteOverlong(visitor);
   if (visitor.early && undisturbed && visitor.off_ns >= kLongOffNs) {
     visitor.long_visit_ns = params_.computedNs(length);
     visitor.long_visit_at_ns = visitor.last_end_ns;
+    visitor.long_visit_no = visitor.visits;
   }
   if (!visitor.early || visitor.belief == Belief::kSyncs) return;
   if (visitor.tsg && visitor.tsg->tenant) core_work(&core_, visitor.tsg, core_.looked_ns, false);

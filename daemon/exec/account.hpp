@@ -40,11 +40,12 @@ struct Visitor {
   bool early = false;   // its last visit ended before its slice
   // Of its last visits that nobody disturbed, a bit each, the last one lowest: it ended early.
   uint8_t early_visits = 0;
-  // What its last visit computed that ended early and began after it had been off for long; when.
-  uint64_t long_visit_ns = 0, long_visit_at_ns = 0;
+  // What its last visit computed that ended early and began after it had been off for long; when;
+  // and how many visits there had been.
+  uint64_t long_visit_ns = 0, long_visit_at_ns = 0, long_visit_no = 0;
   // When a visit last went on well beyond its slice with others waiting, or beyond its being
-  // stopped: it cannot be cut.
-  uint64_t overlong_at_ns = 0;
+  // stopped; and until when it is therefore believed that it cannot be cut.
+  uint64_t overlong_at_ns = 0, uncut_until_ns = 0;
   Belief belief = Belief::kPaced;
   // Set by who drives this, after every change:
   bool open = true;           // it may run
@@ -56,6 +57,8 @@ struct Visitor {
   // Not now and then, as somebody whose processor was late, but as one that has gaps.
   bool mostlyEarly() const { return std::popcount(early_visits & 0xfu) >= 3; }
   bool endsEarly() const { return early && mostlyEarly(); }
+  // What it does after a long wait says something of what it does now.
+  bool knowsLongVisit(uint64_t now_ns) const;
 };
 
 class Account {
@@ -113,6 +116,7 @@ class Account {
   bool wasDisturbed(const Visitor &visitor) const;
   bool wasOverlong(const Visitor &visitor, uint64_t length_ns) const;
   void noteEarly(Visitor &visitor);
+  void noteOverlong(Visitor &visitor);
   uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;
   // How long a round takes of those that may run and of whom this is so, and some slack.
   uint64_t roundOf(bool core_tsg::*counts) const;

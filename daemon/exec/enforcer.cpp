@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "enforcer.hpp"
 
+#include <linux/qgpu.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -17,6 +19,10 @@ constexpr uint64_t kRetryNs = 1'000'000'000;
 constexpr uint64_t kSettingUpNs = 2'000'000'000;
 // In the endless rotation slices are not written anew before so many times what it took.
 constexpr uint64_t kSlicesCostTimes = 25;
+// Of so many that rotate, slices that would all be longer by one factor, up to this, may stay; and
+// who is off that by less than this part.
+constexpr size_t kCrowd = 4;
+constexpr uint64_t kStretchMaxPpm = QGPU_PPM + QGPU_PPM / 8, kNearPart = 1000;
 // Two changes by somebody else within this are a quarrel.
 constexpr uint64_t kQuarrelNs = 10'000'000'000;
 
@@ -172,15 +178,32 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   }
 }
 
+// The factor by which the slices of nearly all would be longer than they are. They stay, for that
+// changes no share and makes nobody wait longer, and only who is corrected is written.
+uint64_t Enforcer::stretchPpm() const {
+  std::vector<uint64_t> ppm;
+  for (const auto &tsg : roster_.tsgs())
+    if (tsg->written_us && tsg->core.awake && !shouldBeClosed(*tsg))
+      ppm.push_back(wantedUs(*tsg) * QGPU_PPM / tsg->written_us);
+  if (ppm.size() < kCrowd || !core_rotates_endlessly(&core_)) return QGPU_PPM;
+  const auto middle = ppm.begin() + static_cast<ptrdiff_t>(ppm.size() / 2);
+  std::nth_element(ppm.begin(), middle, ppm.end());
+  return *middle > QGPU_PPM && *middle <= kStretchMaxPpm ? *middle : QGPU_PPM;
+}
+
 // In a crowd of which some sleep and wake all the time, each change of who is awake is one of all
 // slices.
 void Enforcer::writeSlices(uint64_t now_ns) {
   if (roster_.plan().generation != written_generation_) slices_from_ns_ = 0;
   written_generation_ = roster_.plan().generation;
   const bool waits = core_rotates_endlessly(&core_) && now_ns < slices_from_ns_;
-  for (const auto &tsg : roster_.tsgs())
-    if (!shouldBeClosed(*tsg) && (!waits || !tsg->written_us))
-      writeSlice(*tsg, wantedUs(*tsg), now_ns);
+  const uint64_t stretch_ppm = stretchPpm();
+  for (const auto &tsg : roster_.tsgs()) {
+    if (shouldBeClosed(*tsg) || (waits && tsg->written_us)) continue;
+    const uint64_t us = std::max<uint64_t>(wantedUs(*tsg) * QGPU_PPM / stretch_ppm, 1);
+    const uint64_t off_us = us > tsg->written_us ? us - tsg->written_us : tsg->written_us - us;
+    if (stretch_ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
+  }
   if (!waits) slices_from_ns_ = now_ns + kSlicesCostTimes * (std::max(card_ns_(), now_ns) - now_ns);
 }
 
@@ -227,8 +250,12 @@ std::vector<ManagedTsg *> Enforcer::holdOthers(std::initializer_list<const Manag
 }
 
 // The driver in a process that has just made its TSG sets the slice that it will be left with.
+bool Enforcer::isNew(const ManagedTsg &tsg, uint64_t now_ns) const {
+  return !tsg.set_up && now_ns < tsg.found_at_ns + kSettingUpNs;
+}
+
 bool Enforcer::isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
-  if (now_ns >= tsg.found_at_ns + kSettingUpNs || tsg.set_up) return false;
+  if (!isNew(tsg, now_ns)) return false;
   tsg.set_up = true;
   tsg.found_us = found_us;
   if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, tsg.written_us); !done)
@@ -252,6 +279,14 @@ void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns
   }
   if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, tsg.sliceUs()); !done)
     refused(tsg, done.error(), now_ns);
+}
+
+void Enforcer::readBackNew(uint64_t now_ns) {
+  for (const auto &tsg : roster_.tsgs()) {
+    if (!tsg->written_us || !isNew(*tsg, now_ns)) continue;
+    const auto us = controls_.timesliceUs(tsg->of, tsg->tsg);
+    if (us && *us != tsg->written_us) isSettingUp(*tsg, *us, now_ns);
+  }
 }
 
 std::vector<ProcessId> Enforcer::readBack(uint64_t now_ns) {

@@ -43,6 +43,8 @@ class Enforcer {
   void letGo(const std::vector<ManagedTsg *> &held, uint64_t now_ns) { open(held, now_ns); }
   // Somebody else may have opened any of them: all run, and are stopped anew.
   void letAllRun(uint64_t now_ns) { open(gated(), now_ns); }
+  // Of those that their own driver may still be setting up.
+  void readBackNew(uint64_t now_ns);
   // Returns the processes some of whose objects are gone.
   std::vector<ProcessId> readBack(uint64_t now_ns);
   // Before a TSG is removed from the roster or given up: as found, and out of the gates file.
@@ -61,10 +63,12 @@ class Enforcer {
   uint64_t wantedUs(const ManagedTsg &tsg) const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
   void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
+  uint64_t stretchPpm() const;
   void writeSlices(uint64_t now_ns);
   void writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns);
   bool recordGates(const std::vector<ManagedTsg *> &tsgs);
   void refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns);
+  bool isNew(const ManagedTsg &tsg, uint64_t now_ns) const;
   bool isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
   void foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
 

@@ -196,7 +196,7 @@ class Executor {
   uint64_t client_ticks_ = 0;  // when the own client was there, as start times of processes
   uint64_t card_ahead_ns_ = 0, card_asked_ns_ = 0;  // of the own clock, modulo 2^64; when it was
   uint64_t traced_ns_ = 0;  // up to when all records of the trace were taken
-  uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0;
+  uint64_t record_ns_ = 0, probed_ns_ = 0, read_back_ns_ = 0, read_back_new_ns_ = 0;
   uint64_t ended_look_ns_ = 0, lost_ = 0;
   // Of the own window in which the holder is asked: its beginning, when next, how often still.
   uint64_t asked_window_ns_ = 0, ask_window_at_ns_ = 0;

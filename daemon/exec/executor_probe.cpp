@@ -45,10 +45,8 @@ constexpr uint64_t kAskPauseNs = 250 * kMs, kAskForgottenNs = 1000 * kMs;
 constexpr uint64_t kAskCostTimes = 100, kAskUnknownCostTimes = 20;
 // Its visit is waited for no longer than this.
 constexpr uint64_t kVisitMaxNs = 8 * kMs;
-// What it does after a long wait is known for so long; who never waits long is held for a while.
-constexpr uint64_t kLongKnownNs = 2000 * kMs, kHoldNs = 5 * kMs;
-// Who could not be cut is not forgotten for so long.
-constexpr uint64_t kOverlongKnownNs = 10'000 * kMs;
+// Who never waits long is held for a while.
+constexpr uint64_t kHoldNs = 5 * kMs;
 // A visit after a long wait so many times as long as after a short one: it had piled up.
 constexpr uint64_t kPiledUp = 3;
 
@@ -183,7 +181,7 @@ bool Executor::isUnsure(const ManagedTsg &tsg, const Visitor &visitor) const {
 }
 
 bool Executor::canBeCut(const Visitor &visitor) const {
-  return !visitor.overlong_at_ns || visitor.overlong_at_ns + kOverlongKnownNs < core_.looked_ns;
+  return visitor.uncut_until_ns <= core_.looked_ns;
 }
 
 // The core sees early ends and a share that is not reached. Whether windows would help is known
@@ -239,7 +237,7 @@ void Executor::askEarly(ManagedTsg &tsg, Visitor &visitor, ManagedTsg &holder, u
   const auto held = enforcer_->holdOthers({&tsg, &holder}, now_ns);
   account_->tookOff(enforcer_->lastStopNs());
   const uint64_t long_ns = visitor.long_visit_ns;
-  const bool known = visitor.long_visit_at_ns + kLongKnownNs > now_ns;
+  const bool known = visitor.knowsLongVisit(now_ns);
   const auto short_ns = nextVisitNs(tsg, holder);
   enforcer_->letGo(held, cardNs());
   if (!short_ns) return;

@@ -21,7 +21,7 @@ constexpr uint64_t kTenureMinNs = 50 * kMs, kTenureMaxNs = 120 * kMs, kStoppedNs
 // One control took so long, or this process did not run for so long: nobody could enforce anything.
 // Longer than a PREEMPT may take: who resists one is not forgiven for that.
 constexpr uint64_t kStallNs = 1500 * kMs;
-constexpr uint64_t kReadBackNs = 1000 * kMs;
+constexpr uint64_t kReadBackNs = 1000 * kMs, kReadBackNewNs = 50 * kMs;
 // A START so long after the stop is not of what was stopped.
 constexpr uint64_t kEscapeNs = 3 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
@@ -279,6 +279,10 @@ void Executor::noteEscapes() {
 }
 
 void Executor::turnReadBack(uint64_t now_ns) {
+  if (now_ns >= read_back_new_ns_ + kReadBackNewNs) {
+    read_back_new_ns_ = now_ns;
+    enforcer_->readBackNew(now_ns);
+  }
   if (now_ns < read_back_ns_ + kReadBackNs) return;
   read_back_ns_ = now_ns;
   noteEscapes();

@@ -80,6 +80,35 @@ TEST_F(AccountTest, WhoGoesOnAfterItWasStoppedCannotBeCut) {
   }
   account->forgive();
   EXPECT_EQ(visitor.overlong_at_ns, 0u);
+  EXPECT_EQ(visitor.uncut_until_ns, 0u);
+}
+
+// Once may have been its setting up.
+TEST_F(AccountTest, WhoCouldNotBeCutTwiceIsRememberedForLonger) {
+  core_tsg tsg{};
+  account->know(kStranger, &tsg);
+  Visitor &visitor = *account->visitor(kStranger);
+  for (const uint64_t known_ns : {1000 * kMs, 10'000 * kMs}) {
+    const uint64_t stop_ns = now_ns + 10 * kMs, end_ns = stop_ns + 30 * kMs;
+    const Switch began[] = {{true, kStranger, 0, now_ns}};
+    account->take(began);
+    visitor.stopped_ns = visitor.disturbed_ns = stop_ns;
+    const Switch ended[] = {{false, kStranger, 0, end_ns}};
+    account->take(ended);
+    EXPECT_EQ(visitor.uncut_until_ns, end_ns + known_ns);
+    now_ns = end_ns + 5000 * kMs;
+  }
+}
+
+// A visit of another time says nothing of what its visits are now.
+TEST_F(AccountTest, ALongVisitIsKnownForSoManyAfterIt) {
+  Visitor visitor;
+  visitor.visits = visitor.long_visit_no = 100;
+  visitor.long_visit_at_ns = 5000 * kMs;
+  EXPECT_TRUE(visitor.knowsLongVisit(6000 * kMs));
+  EXPECT_FALSE(visitor.knowsLongVisit(7001 * kMs));
+  visitor.visits += 33;
+  EXPECT_FALSE(visitor.knowsLongVisit(5001 * kMs));
 }
 
 }  // namespace exec_account_test

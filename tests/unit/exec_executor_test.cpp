@@ -187,6 +187,25 @@ TEST(Executor, TheNextJobOfATenantHasItsShareSoon) {
   }
 }
 
+// What a context is made with cannot be cut, and lasts as long as a tail.
+TEST(Executor, WhoCouldNotBeCutOnceHasItsShareSoonAfter) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 30), tenantOf(2, 70)}));
+  const size_t b = bed.add(2, queued());
+  bed.run(100 * kMilli);
+  const size_t a = bed.add(1, synced(100, 5000));
+  bed.run(300 * kMilli);
+  bed.tsg(a).work = synced(60'000, 5000);
+  bed.tsg(a).work.uncuttable = true;
+  bed.run(80 * kMilli);
+  bed.tsg(a).work = synced(100);
+  bed.tsg(a).left_ns = 100'000;
+  bed.run(3 * kSecond);
+  EXPECT_NEAR(bed.shares({a, b}, 1 * kSecond)[0], 0.28, 0.03);
+}
+
 // A pause says nothing of what comes after it.
 TEST(Executor, WhoPausesHasItsShareSoonAfter) {
   QGPU_TRACE_SEED();
@@ -389,8 +408,9 @@ TEST(Executor, SliceThatItsOwnDriverSetsAtFirstIsNoForeignChange) {
   bed.add(2, queued());
   bed.run(200 * kMilli);
   bed.tsg(a).slice_us = 4096;
-  bed.run(1200 * kMilli);
+  bed.run(100 * kMilli);
   EXPECT_NE(bed.tsg(a).slice_us, 4096u);
+  bed.run(1100 * kMilli);
   EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u);
   bed.tsg(a).slice_us = 1'000'000;
   bed.run(1200 * kMilli);
@@ -438,6 +458,34 @@ TEST(Executor, SixteenThatSaturateCostFewControls) {
   }
   EXPECT_LE(reads, 2 * 90 * kSeconds);
   EXPECT_LE(others, 40 * kSeconds);
+}
+
+// Who was late is behind the others, and is corrected; that changes the cycle, and seldom all
+// slices.
+TEST(Executor, AMemberThatIsCorrectedCostsFewWritesOfTheOthers) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants;
+  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  std::vector<size_t> all;
+  for (uint32_t i = 1; i <= 16; i++) {
+    all.push_back(bed.add(i, queued()));
+    bed.run(40 * kMilli);
+  }
+  bed.run(2 * kSecond);
+  // Half a cycle, so it is awake all the time.
+  const uint64_t before = bed.io.calls[rm::kCtrlTsgSetTimeslice];
+  for (size_t i = 0; i < 8; i++) {
+    bed.tsg(all[i]).work = {};
+    bed.run(25 * kMilli);
+    bed.tsg(all[i]).work = queued();
+    bed.run(2 * kSecond);
+  }
+  EXPECT_LE(bed.io.calls[rm::kCtrlTsgSetTimeslice] - before, 16u * 8);
+  const auto got = bed.shares(all, 8 * kSecond);
+  for (const double share : got) EXPECT_NEAR(share, got[0], 0.004);
 }
 
 // What is known of a tenant does not go with its processes.
