@@ -73,14 +73,27 @@ static u64 window_end(const struct core *core, u64 now_ns)
 	return from_ns + (u64)(window->budget_ns - window->spent_ns);
 }
 
-/* When whoever runs will have used what its ceiling allows. */
-static u64 ceiling_end(const struct core *core)
+static u64 allowed_until(const struct core *core, const struct core_tenant *tenant)
 {
-	const struct core_tenant *tenant = core->seen_tenant;
-
-	if (!tenant || !tenant->capped || tenant->heap == CORE_HEAP_WAITING)
+	if (!tenant->capped || tenant->heap == CORE_HEAP_WAITING || !core_tenant_busy(tenant))
 		return U64_MAX;
 	return core->looked_ns + (u64)max(tenant->left_ns, 0ll);
+}
+
+/* When whoever runs will have used what its ceiling allows. Whoever has a trace does not look at
+ * whether anybody that may run does by now. */
+static u64 ceiling_end(const struct core *core)
+{
+	u64 until_ns = U64_MAX;
+	u32 i;
+
+	if (core->seen_tenant)
+		return allowed_until(core, core->seen_tenant);
+	if (!core->limited || core->params.window_look_ns != U64_MAX)
+		return U64_MAX;
+	for (i = 0; i < core->tenant_count; i++)
+		until_ns = min(until_ns, allowed_until(core, core->tenants[i]));
+	return until_ns;
 }
 
 /* When an owner on the clock has to begin, or somebody has waited for as long as it may. */
