@@ -381,6 +381,7 @@ uint64_t Executor::waitNs() {
     if (tsg->hold_until_ns > now_ns) wait = std::min(wait, tsg->hold_until_ns - now_ns);
   const uint64_t mono_ns = options_.now_ns();
   for (const auto &[id, managed] : processes_) {
+    if (managed.process->isCalm()) continue;
     const uint64_t step = managed.process->nextStepNs();
     wait = std::min(wait, step > mono_ns ? step - mono_ns : 0);
   }

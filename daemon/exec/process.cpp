@@ -31,6 +31,9 @@ constexpr unsigned kEagerSteps = 100;
 constexpr uint64_t kAgainNs[] = {20 * kMs,   100 * kMs,  500 * kMs,
                                  2000 * kMs, 8000 * kMs, 30'000 * kMs};
 
+// After so many looks at one that is known there is no hurry with the next.
+constexpr unsigned kCalmSteps = 3;
+
 // Guesses after which the client of a new process is found, mostly.
 constexpr unsigned kGuessesUsual = 32;
 // By so much longer must wait whose full look can only add to what is known of it.
@@ -166,6 +169,11 @@ void Process::lookAgain(uint64_t now_ns) {
   if (state_ != State::kControlled) return;
   full_.clear();
   next_step_ns_ = now_ns;
+  hurries_ = true;
+}
+
+bool Process::isCalm() const {
+  return state_ == State::kControlled && steps_ >= kCalmSteps && !hurries_;
 }
 
 void Process::goBlind(const std::string &sentence) {
@@ -278,6 +286,7 @@ bool Process::take(const ObjectScan &scan, uint64_t now_ns) {
 void Process::finish(uint64_t now_ns) {
   wait_.quick_ns = wait_.full_ns = kNever;
   full_.clear();
+  hurries_ = false;
   if (state_ == State::kBlind)
     next_step_ns_ = now_ns + kBlindNs;
   else if (state_ == State::kControlled)

@@ -96,6 +96,8 @@ class Process {
   // tsgs() changed.
   bool step(uint64_t now_ns);
   uint64_t nextStepNs() const { return next_step_ns_; }
+  // Its steps need no turn of their own.
+  bool isCalm() const;
   // Its objects changed: looks again at the next step.
   void lookAgain(uint64_t now_ns);
   // The trace says that it runs on the card, and nothing of it was found for long enough.
@@ -167,6 +169,7 @@ class Process {
   uint64_t joined_;
   Wait wait_;
   bool quick_begun_ = false;
+  bool hurries_ = false;         // something says that there is more than is known
   std::deque<ObjectScan> full_;  // the full look that is under way, client by client
   std::vector<Node> nodes_;
   std::vector<Tsg> tsgs_;
