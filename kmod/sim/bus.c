@@ -193,7 +193,7 @@ int sim_bus_page_map(struct sim_card *card, struct page *page, u64 *addr)
 	return map(to_chip_card(card), &page, 1, addr);
 }
 
-void sim_bus_page_unmap(struct sim_card *card, u64 addr)
+void sim_bus_page_unmap(struct sim_card *card, struct page *page, u64 addr)
 {
 	unmap(to_chip_card(card), addr, 1);
 }
@@ -240,7 +240,8 @@ void sim_bus_space_destroy(struct sim_card *base, struct sim_space *gone)
 	kfree(space);
 }
 
-void sim_bus_space_unmap(struct sim_card *card, struct sim_space *space, u64 first, u64 count)
+void sim_bus_space_unmap(struct sim_card *card, struct sim_space *space, u64 first,
+			 struct page *const *pages, u64 count)
 {
 	u64 i;
 
@@ -259,7 +260,7 @@ int sim_bus_space_map(struct sim_card *card, struct sim_space *space, u64 first,
 		err = xa_err(xa_store(&to_chip_space(space)->pages, first + i, pages[i],
 				      GFP_KERNEL_ACCOUNT));
 		if (err) {
-			sim_bus_space_unmap(card, space, first, count);
+			sim_bus_space_unmap(card, space, first, pages, count);
 			return err;
 		}
 	}

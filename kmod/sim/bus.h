@@ -20,11 +20,12 @@ int sim_va_write(void *ctx, u64 pdb, u64 va, const void *buf, u32 bytes);
 int sim_bus_mem_alloc(struct sim_card *card, u32 bytes, struct sim_mem *mem);
 void sim_bus_mem_free(struct sim_card *card, struct sim_mem *mem);
 int sim_bus_page_map(struct sim_card *card, struct page *page, u64 *addr);
-void sim_bus_page_unmap(struct sim_card *card, u64 addr);
+void sim_bus_page_unmap(struct sim_card *card, struct page *page, u64 addr);
 struct sim_space *sim_bus_space_create(struct sim_card *card);
 void sim_bus_space_destroy(struct sim_card *card, struct sim_space *space);
 int sim_bus_space_map(struct sim_card *card, struct sim_space *space, u64 first,
 		      struct page *const *pages, u64 count);
-void sim_bus_space_unmap(struct sim_card *card, struct sim_space *space, u64 first, u64 count);
+void sim_bus_space_unmap(struct sim_card *card, struct sim_space *space, u64 first,
+			 struct page *const *pages, u64 count);
 
 #endif

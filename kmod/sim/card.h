@@ -61,9 +61,10 @@ struct sim_record {
  * @sync: the record, and who listens to @switched, know all up to now; never sleeps
  * @mem_alloc: 0, -ENOSPC, -ENOMEM
  * @page_map: let the card reach @page; 0, -ENOSPC, -ENOMEM
+ * @page_unmap: once for each @page_map, with what it was given and gave
  * @space_create: NULL when out of memory
  * @space_map: virtual pages from @first on; 0 or -ENOMEM with nothing mapped
- * @space_unmap: on return the card touches them no more
+ * @space_unmap: with the same pages as they were mapped; on return the card touches them no more
  * @map_bell: map the card's own usermode page; NULL: there is none, stores have to be noticed
  * @tsg_forget: @id is used for another TSG from here on
  * @stop: the card is gone from here on: registers read all ones, nothing in memory is touched
@@ -78,12 +79,13 @@ struct sim_card_ops {
 	int (*mem_alloc)(struct sim_card *card, u32 bytes, struct sim_mem *mem);
 	void (*mem_free)(struct sim_card *card, struct sim_mem *mem);
 	int (*page_map)(struct sim_card *card, struct page *page, u64 *addr);
-	void (*page_unmap)(struct sim_card *card, u64 addr);
+	void (*page_unmap)(struct sim_card *card, struct page *page, u64 addr);
 	struct sim_space *(*space_create)(struct sim_card *card);
 	void (*space_destroy)(struct sim_card *card, struct sim_space *space);
 	int (*space_map)(struct sim_card *card, struct sim_space *space, u64 first,
 			 struct page *const *pages, u64 count);
-	void (*space_unmap)(struct sim_card *card, struct sim_space *space, u64 first, u64 count);
+	void (*space_unmap)(struct sim_card *card, struct sim_space *space, u64 first,
+			    struct page *const *pages, u64 count);
 	int (*map_bell)(struct sim_card *card, struct vm_area_struct *vma);
 	void (*record)(struct sim_card *card, struct sim_record *out);
 	u64 (*tsg_run_ns)(struct sim_card *card, u16 id);

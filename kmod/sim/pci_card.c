@@ -110,16 +110,16 @@ static void mem_free(struct sim_card *card, struct sim_mem *mem)
 static int page_map(struct sim_card *card, struct page *page, u64 *addr)
 {
 	dma_addr_t at;
-	int err = pci_share_page(&card->pdev->dev, page, &at);
+	int err = pci_page_share(to_pci_card(card), page, &at);
 
 	if (!err)
 		*addr = at;
 	return err;
 }
 
-static void page_unmap(struct sim_card *card, u64 addr)
+static void page_unmap(struct sim_card *card, struct page *page, u64 addr)
 {
-	pci_unshare_page(&card->pdev->dev, addr);
+	pci_page_unshare(to_pci_card(card), page);
 }
 
 static int map_bell(struct sim_card *card, struct vm_area_struct *vma)
@@ -211,6 +211,7 @@ static void destroy(struct sim_card *base)
 	pci_disable_device(pdev);
 	pci_set_drvdata(pdev, NULL);
 	cards[base->index] = NULL;
+	pci_pages_fini(card);
 	kfree(card);
 }
 
@@ -331,6 +332,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	card->card.index = card_count;
 	card->card.pdev = pdev;
 	spin_lock_init(&card->judge_lock);
+	pci_pages_init(card);
 	err = enable(card);
 	if (err) {
 		kfree(card);

@@ -31,7 +31,6 @@ static const struct {
 #define ENTRY_APERTURE_SYSMEM (2ull << 1) /* coherent */
 #define ENTRY_VALID BIT_ULL(0)		  /* of a page; tables have only the aperture */
 #define ENTRY_ADDRESS_SHIFT 4
-#define ENTRY_ADDRESS GENMASK_ULL(53, 8)
 
 /**
  * struct table - a page of entries
@@ -84,32 +83,32 @@ static void set_entry(__le64 *entry, u64 value)
 	WRITE_ONCE(*entry, cpu_to_le64(value));
 }
 
-static int make_table(struct device *dev, struct table *table)
+static int make_table(struct pci_card *card, struct table *table)
 {
 	table->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!table->page)
 		return -ENOMEM;
-	if (!pci_share_page(dev, table->page, &table->addr))
+	if (!pci_page_share(card, table->page, &table->addr))
 		return 0;
 	__free_page(table->page);
 	return -ENOMEM;
 }
 
-static void free_table(struct device *dev, struct table *table)
+static void free_table(struct pci_card *card, struct table *table)
 {
-	pci_unshare_page(dev, table->addr);
+	pci_page_unshare(card, table->page);
 	__free_page(table->page);
 }
 
 /* A table below @above; it is reachable from then on. NULL when out of memory. */
-static struct table *add_table(struct device *dev, struct pci_space *space, struct table *above,
+static struct table *add_table(struct pci_card *card, struct pci_space *space, struct table *above,
 			       u32 level, u64 page)
 {
 	struct table *table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
 
 	if (!table)
 		return NULL;
-	if (make_table(dev, table))
+	if (make_table(card, table))
 		goto err_table;
 	if (xa_err(xa_store(&space->tables, table_key(level, page), table, GFP_KERNEL_ACCOUNT)))
 		goto err_page;
@@ -120,22 +119,22 @@ static struct table *add_table(struct device *dev, struct pci_space *space, stru
 	return table;
 
 err_page:
-	free_table(dev, table);
+	free_table(card, table);
 err_table:
 	kfree(table);
 	return NULL;
 }
 
-/* The table that has a page's entry; NULL: there is none, and with @dev none could be made. */
-static struct table *find_table(struct device *dev, struct pci_space *space, u64 page)
+/* The table that has a page's entry; NULL: there is none, and with @card none could be made. */
+static struct table *find_table(struct pci_card *card, struct pci_space *space, u64 page)
 {
 	struct table *table = &space->root, *below;
 	u32 level;
 
 	for (level = 1; level < LEVELS; level++) {
 		below = xa_load(&space->tables, table_key(level, page));
-		if (!below && dev)
-			below = add_table(dev, space, table, level, page);
+		if (!below && card)
+			below = add_table(card, space, table, level, page);
 		if (!below)
 			return NULL;
 		table = below;
@@ -143,14 +142,14 @@ static struct table *find_table(struct device *dev, struct pci_space *space, u64
 	return table;
 }
 
-static int map_page(struct device *dev, struct pci_space *space, u64 number, struct page *page)
+static int map_page(struct pci_card *card, struct pci_space *space, u64 number, struct page *page)
 {
-	struct table *table = find_table(dev, space, number);
+	struct table *table = find_table(card, space, number);
 	dma_addr_t addr;
 
 	if (!table)
 		return -ENOMEM;
-	if (pci_share_page(dev, page, &addr))
+	if (pci_page_share(card, page, &addr))
 		return -ENOMEM;
 	set_entry(entry_of(table, LEVELS - 1, number),
 		  ENTRY_VALID | ENTRY_APERTURE_SYSMEM | (u64)addr >> ENTRY_ADDRESS_SHIFT);
@@ -200,30 +199,25 @@ static void free_empty(struct sim_card *card, struct pci_space *space, u64 first
 		return;
 	invalidate(card);
 	list_for_each_entry_safe(table, next, &empty, node) {
-		free_table(&card->pdev->dev, table);
+		free_table(to_pci_card(card), table);
 		kfree(table);
 	}
 }
 
-static void unmap(struct sim_card *card, struct pci_space *space, u64 first, u64 count)
+static void unmap(struct sim_card *card, struct pci_space *space, u64 first,
+		  struct page *const *pages, u64 count)
 {
 	struct table *table;
-	__le64 *entry;
-	u64 i, value;
+	u64 i;
 
 	for (i = first; i < first + count; i++) {
-		entry = entry_of(find_table(NULL, space, i), LEVELS - 1, i);
-		set_entry(entry, le64_to_cpu(READ_ONCE(*entry)) & ~ENTRY_VALID);
+		table = find_table(NULL, space, i);
+		set_entry(entry_of(table, LEVELS - 1, i), 0);
+		table->used--;
 	}
 	invalidate(card);
-	for (i = first; i < first + count; i++) {
-		table = find_table(NULL, space, i);
-		entry = entry_of(table, LEVELS - 1, i);
-		value = le64_to_cpu(READ_ONCE(*entry));
-		set_entry(entry, 0);
-		table->used--;
-		pci_unshare_page(&card->pdev->dev, (value & ENTRY_ADDRESS) << ENTRY_ADDRESS_SHIFT);
-	}
+	for (i = 0; i < count; i++)
+		pci_page_unshare(to_pci_card(card), pages[i]);
 }
 
 int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
@@ -234,9 +228,9 @@ int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
 	u64 i;
 
 	for (i = 0; i < count; i++) {
-		err = map_page(&card->pdev->dev, space, first + i, pages[i]);
+		err = map_page(to_pci_card(card), space, first + i, pages[i]);
 		if (err) {
-			unmap(card, space, first, i);
+			unmap(card, space, first, pages, i);
 			/* Tables may have been made for the one that failed, too. */
 			free_empty(card, space, first, i + 1);
 			return err;
@@ -245,11 +239,12 @@ int pci_space_map(struct sim_card *card, struct sim_space *base, u64 first,
 	return 0;
 }
 
-void pci_space_unmap(struct sim_card *card, struct sim_space *base, u64 first, u64 count)
+void pci_space_unmap(struct sim_card *card, struct sim_space *base, u64 first,
+		     struct page *const *pages, u64 count)
 {
 	struct pci_space *space = to_pci_space(base);
 
-	unmap(card, space, first, count);
+	unmap(card, space, first, pages, count);
 	free_empty(card, space, first, count);
 }
 
@@ -259,7 +254,7 @@ struct sim_space *pci_space_create(struct sim_card *card)
 
 	if (!space)
 		return NULL;
-	if (make_table(&card->pdev->dev, &space->root)) {
+	if (make_table(to_pci_card(card), &space->root)) {
 		kfree(space);
 		return NULL;
 	}
@@ -275,6 +270,6 @@ void pci_space_destroy(struct sim_card *card, struct sim_space *base)
 
 	WARN_ON_ONCE(!xa_empty(&space->tables));
 	xa_destroy(&space->tables);
-	free_table(&card->pdev->dev, &space->root);
+	free_table(to_pci_card(card), &space->root);
 	kfree(space);
 }

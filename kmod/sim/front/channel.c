@@ -172,7 +172,7 @@ static void free_parts(struct front_channel *channel)
 
 	ida_free(&tsg->host->channel_ids, channel->id);
 	sim_mem_free(card, &channel->instance);
-	card->ops->page_unmap(card, channel->userd_addr & PAGE_MASK);
+	card->ops->page_unmap(card, channel->userd_page, channel->userd_addr & PAGE_MASK);
 	front_memory_put(channel->userd);
 	atomic_dec(&tsg->account->channels);
 	atomic_dec(&front_live.channels);
@@ -213,12 +213,12 @@ static u32 check_params(struct front_object *object, const struct rm_channel_par
 /* What the card itself reads of a channel. Return: 0, -ENOSPC, -ENOMEM. */
 static int map_channel(struct front_channel *channel, struct sim_card *card, u64 userd_offset)
 {
-	struct page *page = channel->userd->pages[userd_offset >> PAGE_SHIFT];
 	int err = sim_mem_alloc(card, PAGE_SIZE, &channel->instance);
 
 	if (err)
 		return err;
-	err = card->ops->page_map(card, page, &channel->userd_addr);
+	channel->userd_page = channel->userd->pages[userd_offset >> PAGE_SHIFT];
+	err = card->ops->page_map(card, channel->userd_page, &channel->userd_addr);
 	if (err)
 		sim_mem_free(card, &channel->instance);
 	channel->userd_addr += offset_in_page(userd_offset);
@@ -285,7 +285,8 @@ static u32 channel_create(struct front_object *object, union front_params *param
 
 err_instance:
 	sim_mem_free(host->card, &channel->instance);
-	host->card->ops->page_unmap(host->card, channel->userd_addr & PAGE_MASK);
+	host->card->ops->page_unmap(host->card, channel->userd_page,
+				    channel->userd_addr & PAGE_MASK);
 err_channel:
 	kfree(channel);
 err_account:

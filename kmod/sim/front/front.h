@@ -10,8 +10,8 @@
  *   host->mutex            TSGs, channels, lists of one card; held while qgpu.ko is told.
  *   trace->lock            readers of a card's trace, and what is in their buffers.
  *   events_lock (one)      events that wake readers. Short.
- *   hosts_lock (one)       who uses a card. Short.
  *   card->bus_lock         bus addresses of one card. Short; under qgpu.ko's own lock too.
+ *   hosts_lock (one)       who uses a card; spinlock.
  *   client->ring_lock      channels that a doorbell rings; spinlock.
  *   file->map_lock         what mmap on this file maps; taken under mmap_lock too.
  *   card->chip_lock        interrupts off; what a card itself locks is in ../chip_card.h and

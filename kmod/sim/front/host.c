@@ -12,7 +12,7 @@
 #define CHANNEL_CONFIG 0xb65000u
 #define CHANNEL_CONFIG_DOORBELLS BIT(31)
 
-static DEFINE_MUTEX(hosts_lock);
+static DEFINE_SPINLOCK(hosts_lock);
 static DECLARE_WAIT_QUEUE_HEAD(host_left);
 static struct front_host *hosts[SIM_CARDS_MAX]; /* [hosts_lock] */
 
@@ -22,45 +22,46 @@ struct front_host *front_host_get(u32 minor)
 
 	if (minor >= SIM_CARDS_MAX)
 		return NULL;
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	if (hosts[minor] && !hosts[minor]->retired) {
 		host = hosts[minor];
 		host->users++;
 	}
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 	return host;
 }
 
 void front_host_hold(struct front_host *host)
 {
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	host->users++;
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 }
 
 void front_host_put(struct front_host *host)
 {
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	if (!--host->users)
 		wake_up_all(&host_left); /* under the lock: who waits may free the host next */
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 }
 
+/* Asked by who is about to sleep, and so must not sleep itself. */
 static bool is_left(struct front_host *host)
 {
 	bool left;
 
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	left = !host->users;
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 	return left;
 }
 
 void front_host_retire(struct front_host *host)
 {
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	host->retired = true;
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 	wait_event(host_left, is_left(host));
 }
 
@@ -68,10 +69,10 @@ u32 front_host_count(void)
 {
 	u32 i, count = 0;
 
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	for (i = 0; i < SIM_CARDS_MAX; i++)
 		count = hosts[i] ? i + 1 : count;
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 	return count;
 }
 
@@ -136,9 +137,9 @@ int front_host_init(struct front_host *host, struct sim_card *card)
 	if (err)
 		return err;
 	front_host_start(host);
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	hosts[card->index] = host;
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 	return 0;
 }
 
@@ -146,9 +147,9 @@ void front_host_fini(struct front_host *host)
 {
 	struct front_tsg *tsg, *next;
 
-	mutex_lock(&hosts_lock);
+	spin_lock(&hosts_lock);
 	hosts[host->card->index] = NULL;
-	mutex_unlock(&hosts_lock);
+	spin_unlock(&hosts_lock);
 	front_restless_fini(host);
 	cancel_delayed_work_sync(&host->reaper);
 	front_trace_fini(host);

@@ -52,7 +52,7 @@ enum front_gate {
 
 /**
  * struct front_channel - a channel; all [host->mutex] unless set once
- * @id, @instance, @userd, @userd_addr: set once
+ * @id, @instance, @userd, @userd_page (one of its), @userd_addr: set once
  * @scheduled: enabled, and an entry of the list
  * @leaving: freed by its owner, but not yet off the card; never enabled again
  * @fresh: within one GPFIFO_SCHEDULE: not scheduled before it
@@ -68,6 +68,7 @@ struct front_channel {
 	bool rang;
 	struct sim_mem instance;
 	struct front_memory *userd;
+	struct page *userd_page;
 	u64 userd_addr;
 	struct list_head node;
 	struct front_client *client;

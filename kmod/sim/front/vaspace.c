@@ -15,13 +15,14 @@
 #define VA_END (1ull << 40)
 
 /*
- * Some of @memory's pages at [@va, @va + @bytes) of @vaspace. @virtual is the handle of the object
- * it was mapped through; @space_node is in the address space, by address.
+ * @pages, some of @memory's, at [@va, @va + @bytes) of @vaspace. @virtual is the handle of the
+ * object it was mapped through; @space_node is in the address space, by address.
  */
 struct mapping {
 	struct list_head space_node, memory_node;
 	struct front_vaspace *vaspace;
 	struct front_memory *memory;
+	struct page *const *pages;
 	u32 virtual;
 	u64 va, bytes;
 };
@@ -73,7 +74,7 @@ static void mapping_destroy(struct front_client *client, struct mapping *mapping
 	struct front_vaspace *vaspace = mapping->vaspace;
 
 	vaspace->card->ops->space_unmap(vaspace->card, vaspace->space, mapping->va >> PAGE_SHIFT,
-					mapping->bytes >> PAGE_SHIFT);
+					mapping->pages, mapping->bytes >> PAGE_SHIFT);
 	list_del(&mapping->space_node);
 	list_del(&mapping->memory_node);
 	front_memory_put(mapping->memory);
@@ -172,13 +173,13 @@ static u32 find_parties(struct front_client *client, u32 device, u32 dma, u32 me
 	return RM_OK;
 }
 
-static int map_pages(const struct mapping *mapping, u64 first)
+static int map_pages(const struct mapping *mapping)
 {
 	struct front_vaspace *vaspace = mapping->vaspace;
 
-	return vaspace->card->ops->space_map(
-		vaspace->card, vaspace->space, mapping->va >> PAGE_SHIFT,
-		&mapping->memory->pages[first], mapping->bytes >> PAGE_SHIFT);
+	return vaspace->card->ops->space_map(vaspace->card, vaspace->space,
+					     mapping->va >> PAGE_SHIFT, mapping->pages,
+					     mapping->bytes >> PAGE_SHIFT);
 }
 
 u32 front_map_dma(struct front_client *client, struct rm_map_dma *call)
@@ -211,12 +212,13 @@ u32 front_map_dma(struct front_client *client, struct rm_map_dma *call)
 		goto err_account;
 	mapping->vaspace = mapper->vaspace;
 	mapping->memory = what->memory;
+	mapping->pages = &what->memory->pages[call->offset >> PAGE_SHIFT];
 	mapping->virtual = mapper->handle;
 	mapping->bytes = bytes;
 	status = find_place(mapper->vaspace, fixed, bytes, &mapping->va, &after);
 	if (status)
 		goto err_mapping;
-	if (map_pages(mapping, call->offset >> PAGE_SHIFT)) {
+	if (map_pages(mapping)) {
 		status = RM_NO_MEMORY;
 		goto err_mapping;
 	}
