@@ -58,7 +58,7 @@ if [[ -z $out ]]; then
 fi
 mkdir -p "$out"
 out=$(realpath "$out")
-rm -f "$out"/{start,tap,console,dmesg,tainted,status,expected,qemu.log,pipe,verdict,initramfs.cpio}
+rm -f "$out"/{start,tap,console,dmesg,tainted,status,expected,qemu.log,verdict,initramfs.cpio}
 
 qemu_pid=""
 # shellcheck disable=SC2317 # called by the trap
@@ -180,17 +180,18 @@ if [[ -n $pci ]]; then
 	qemu=(env "LD_PRELOAD=$out/device/tu104.so" "${qemu[@]}" -device tu104)
 fi
 
-mkfifo "$out/pipe"
-started=$EPOCHREALTIME
-timeout -k 5 "$timeout_s" "${qemu[@]}" </dev/null >"$out/pipe" 2>"$out/qemu.log" &
-qemu_pid=$!
-tr -d '\r' <"$out/pipe" | tee "$out/tap" &
+# Not through a pipe with a name in OUT: whoever looks at the files there would take from what is said.
+exec {said}> >(stdbuf -oL tr -d '\r' | tee "$out/tap")
 reader_pid=$!
+started=$EPOCHREALTIME
+timeout -k 5 "$timeout_s" "${qemu[@]}" </dev/null >&"$said" 2>"$out/qemu.log" &
+qemu_pid=$!
+exec {said}>&-
 qemu_status=0
 wait "$qemu_pid" || qemu_status=$?
 qemu_pid=""
 wait "$reader_pid" || true
-rm -f "$out"/{pipe,initramfs.cpio}
+rm -f "$out/initramfs.cpio"
 wall_ms=$(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
 
 # ---- the verdict ----
