@@ -15,7 +15,9 @@ constexpr const char *kMpsName = "nvidia-cuda-mps";
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kTurnMaxNs = 50 * kMs, kBusyTurnNs = 10 * kMs, kTurnMinNs = 20'000;
 // In the endless rotation, where nothing is due but to see who has work: so many a cycle.
-constexpr uint64_t kCalmTurnNs = 25 * kMs, kTurnsPerCycle = 3;
+constexpr uint64_t kCalmTurnNs = 25 * kMs, kTurnsPerCycle = 2;
+// The core's own grid of samples, which a trace needs none of, in turns.
+constexpr uint64_t kGridTurns = 16;
 // Of who is beside an online tenant, and for how long the others' windows together may stop it.
 constexpr uint64_t kTenureMinNs = 50 * kMs, kTenureMaxNs = 120 * kMs, kStoppedNs = 350 * kMs;
 // One control took so long, or this process did not run for so long: nobody could enforce anything.
@@ -304,7 +306,7 @@ uint64_t Executor::busyTurnNs() const {
 // When the core has something to decide. Its grid of samples is out of the way of the readings.
 uint64_t Executor::nextNs(uint64_t now_ns) {
   const uint64_t sample_ns = core_.params.sample_ns;
-  core_.params.sample_ns = 2 * busyTurnNs();
+  core_.params.sample_ns = kGridTurns * busyTurnNs();
   const uint64_t next = core_next_ns(&core_, now_ns);
   core_.params.sample_ns = sample_ns;
   return next;

@@ -440,7 +440,7 @@ TEST(Executor, ManyThatEndEarlyAreNotAskedAllTheTime) {
   EXPECT_LE(bed.io.calls[rm::kCtrlTsgPreempt] - before, 60u);
 }
 
-// What sixteen that saturate cost: the trace is read three times a cycle, which is a flush and the
+// What sixteen that saturate cost: the trace is read twice a cycle, which is a flush and the
 // place read up to; beside that slices are read back, and corrected now and then. Looks for what
 // they may have made meanwhile are part of it.
 TEST(Executor, SixteenThatSaturateCostFewControls) {
@@ -462,7 +462,7 @@ TEST(Executor, SixteenThatSaturateCostFewControls) {
   const uint64_t reads = fresh(rm::kCtrlEventBufferFlush) + fresh(rm::kCtrlEventBufferUpdateGet);
   const uint64_t others = fresh(rm::kCtrlTsgSetTimeslice) + fresh(rm::kCtrlTsgGetTimeslice) +
                           fresh(rm::kCtrlTsgPreempt) + fresh(rm::kCtrlFifoDisableChannels);
-  EXPECT_LE(reads, 2 * 90 * kSeconds);
+  EXPECT_LE(reads, 2 * 50 * kSeconds);
   EXPECT_LE(others, 40 * kSeconds);
 }
 
