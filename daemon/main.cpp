@@ -87,6 +87,14 @@ std::string pointsText(uint32_t ppm) {
   return text;
 }
 
+std::string ceilingText(const TenantSettings &settings) {
+  return settings.ceiling_ppm < QGPU_PPM ? percentText(settings.ceiling_ppm) : "-";
+}
+
+std::string classText(const TenantSettings &settings) {
+  return settings.work_class == QGPU_CLASS_NORMAL ? "-" : className(settings.work_class);
+}
+
 using Rows = std::vector<std::vector<std::string>>;
 
 // Columns as wide as needed, the names to the left, the figures to the right.
@@ -105,6 +113,16 @@ void printRows(const Rows &rows) {
   }
 }
 
+// Of those that few ask for: only where somebody does.
+void dropUnasked(Rows &rows, size_t first, size_t last) {
+  for (size_t column = last; column-- > first;) {
+    if (std::any_of(rows.begin() + 1, rows.end(),
+                    [&](const auto &row) { return row[column] != "-"; }))
+      continue;
+    for (auto &row : rows) row.erase(row.begin() + static_cast<ptrdiff_t>(column));
+  }
+}
+
 void addRows(Rows &rows, const DesiredCard &card, const ComputedPromises &promises) {
   const bool is_enforced = card.policy != QGPU_POLICY_BEST_EFFORT;
   for (size_t i = 0; i < promises.all.tenants.size(); ++i) {
@@ -113,7 +131,8 @@ void addRows(Rows &rows, const DesiredCard &card, const ComputedPromises &promis
                                [&](const DesiredTenant &t) { return t.name == all.name; });
     rows.push_back({nameOf(card), card.method == CardMethod::kRm ? "rm" : "module", all.name,
                     policyName(card.policy), std::to_string(tenant->settings.weight),
-                    percentText(tenant->settings.guarantee_ppm),
+                    percentText(tenant->settings.guarantee_ppm), ceilingText(tenant->settings),
+                    classText(tenant->settings), waitText(tenant->settings.wake_ns),
                     is_enforced ? percentText(all.share_ppm) : "-", waitText(worst.wait_ns),
                     is_enforced && !promises.beside_online ? pointsText(worst.off_ppm) : "-"});
   }
@@ -149,6 +168,10 @@ void printNotes(const DesiredCard &card, const ComputedPromises &promises) {
         "without it they are refused, and if it is lost nothing is enforced, which \"qgpuctl "
         "status\" says\n",
         name.c_str());
+  for (const TenantPromise &tenant : promises.all.tenants)
+    if (!tenant.share_ppm && tenant.name != "default")
+      std::printf("%s: %s gets nothing while all others are busy; a guarantee would change that\n",
+                  name.c_str(), tenant.name.c_str());
   if (!promises.every_pair)
     std::printf(
         "%s: too many different settings for every pair: the worst is of each tenant beside those "
@@ -157,13 +180,15 @@ void printNotes(const DesiredCard &card, const ComputedPromises &promises) {
 }
 
 void printPromises(const ConfigIr &config, const DesiredState &state) {
-  Rows rows = {{"card", "method", "tenant", "policy", "weight", "guarantee", "share, all busy",
-                "longest wait", "off in 1 s"}};
+  constexpr size_t kCeiling = 6, kShare = 9;
+  Rows rows = {{"card", "method", "tenant", "policy", "weight", "guarantee", "ceiling", "class",
+                "wake within", "share, all busy", "longest wait", "off in 1 s"}};
   PromiseBook book;
   const auto promisesOf = [&](const DesiredCard &card) -> const ComputedPromises & {
     return book.of(card, switchNsOf(card.method, 0));
   };
   for (const DesiredCard &card : state.cards) addRows(rows, card, promisesOf(card));
+  dropUnasked(rows, kCeiling, kShare);
   printRows(rows);
   for (const DesiredCard &card : state.cards) printNotes(card, promisesOf(card));
   if (config.cards.empty())

@@ -260,6 +260,8 @@ column() { # TITLE NAME: that tenant's cell below that title; "wake within", "ha
 }
 classes 2ms
 check "an online, a capped and an offline tenant are accepted" qgpud --check -c "$config"
+check "--check shows what only some ask for" sh -c "qgpud --check -c $config | grep -qE 'ceiling +class +wake within'"
+check "and who gets nothing in a crowd" sh -c "qgpud --check -c $config | grep -q 'batch gets nothing while all others are busy'"
 kill -HUP "$daemon"
 check "and on the card" wait_until 10 shows web "class online, wake within 2.0 ms"
 kept() { (($(removed) == gone_ns + ran_ns)); }
