@@ -9,6 +9,7 @@
 
 #define DEPTH 32u
 #define TSGS_MAX 8
+#define PAUSE_MAX_NS 100000000 /* so that seconds are told of in time */
 
 struct worker {
 	struct rm_tenant tenant;
@@ -56,8 +57,8 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	pause_ns = kernel_ns * DEPTH / 4;
-	if (pause_ns > 10000000)
-		pause_ns = 10000000;
+	if (pause_ns > PAUSE_MAX_NS)
+		pause_ns = PAUSE_MAX_NS;
 	start = now_ns();
 	while (now_ns() - start < seconds * 1000000000) {
 		for (total = 0, i = 0; i < tsgs; i++) {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: --icount --timeout 240
 # 24-plan-cost.sh: what PLAN_SET of 64 tenants costs on a busy card, request to reply, in guest instructions: under
-# icount with shift 1 an instruction is 2 ns of guest time. The figure is a note; the test is that all of it took.
+# icount one is 2 ns of guest time, and 1 ns where the kernel is slower (run.sh). The figure is a note; the test is that
+# all of it took.
 set -euo pipefail
 # shellcheck source=../lib.sh
 source "$(dirname "$0")/../lib.sh"
@@ -10,6 +11,8 @@ source "$(dirname "$0")/../lib.sh"
 source "$(dirname "$0")/../front-lib.sh"
 
 TENANTS=64
+# Where a tenant costs its kernel more, 64 that look after 1 ms kernels would leave it nothing for anything else.
+KERNEL_US=$((VM_SLOWER == 1 ? 1000 : 50000))
 
 front_load
 check "qgpu loads" modprobe qgpu
@@ -25,7 +28,7 @@ mapfile -t first < <(plan_of 0)
 check "64 tenants are created" "$front_bin/qgpunl" plan 0 - policy=3 "${first[@]}"
 pids=()
 for ((i = 0; i < TENANTS; i++)); do
-	"$front_bin/saturate" 1000 100 1 &
+	"$front_bin/saturate" $KERNEL_US $((100 * VM_SLOWER)) 1 >/dev/null &
 	pids+=($!)
 	"$front_bin/qgpunl" bind 0 "t$i" pid=$! >/dev/null || not_ok "t$i is bound"
 done
@@ -40,7 +43,7 @@ for ((round = 1; round <= 5; round++)); do
 	sleep 0.1
 done
 check_equal "the last plan is in force" "$("$front_bin/qgpunl" tenants 0 | awk '$2 == "t63" { print $3 }')" 5163
-note "PLAN_SET of $TENANTS busy tenants: worst of 5 $((worst / 2)) guest instructions ($((worst / 1000)) us of guest time, the wait for the chip to take the image included)"
+note "PLAN_SET of $TENANTS busy tenants: worst of 5 $((worst / (VM_SLOWER == 1 ? 2 : 1))) guest instructions ($((worst / 1000)) us of guest time, the wait for the chip to take the image included)"
 
 kill -9 "${pids[@]}"
 wait 2>/dev/null || true
