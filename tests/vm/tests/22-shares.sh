@@ -14,7 +14,7 @@ check "qgpu loads" modprobe qgpu
 
 declare -A pids
 start() { # NAME [SLICE_US]
-	"$front_bin/saturate" 1000 100 1 ${2:+"$2"} >"/run/$1" &
+	"$front_bin/saturate" 1000 $((100 * VM_SLOWER)) 1 ${2:+"$2"} >"/run/$1" &
 	pids[$1]=$!
 	check "$1 is bound" "$front_bin/qgpunl" bind 0 "$1" pid="${pids[$1]}"
 }
@@ -57,9 +57,9 @@ share() {
 	# Errors of samples add up as squares: so that of the difference of two readings.
 	published=$(calc "100 * sqrt(${error[$1]}^2 - ${error_from[$1]}^2) / ($stats_ns - $stats_from)")
 	note "$1 ran $share % by the card; the ledger is off by $off pp (says up to $published)"
-	check "the ledger knows $1's time" is_within "$off" 0 "$2"
+	check_figure "the ledger knows $1's time" is_within "$off" 0 "$2"
 	# 0.05: the two are not read at the same instant of a cycle.
-	check "it is off by no more than it says" is_within "$off" 0 "$(calc "$published + 0.05")"
+	check_figure "it is off by no more than it says" is_within "$off" 0 "$(calc "$published + 0.05")"
 }
 
 # A tenant's own count: the last full second it told of, and how many kernels completed in ten seconds from then.
@@ -81,7 +81,7 @@ ratio() { # WEIGHT
 	share b 0.3
 	by_card=$(calc "$(ran a) / $(ran b)")
 	# Of one alone, which gets all but 0.01 %.
-	check "together they get 98.8 %" is_within "$(calc "100 * ($(ran a) + $(ran b)) / ($card_ns - $card_from)")" 99.4 0.6
+	check_figure "together they get 98.8 %" is_within "$(calc "100 * ($(ran a) + $(ran b)) / ($card_ns - $card_from)")" 99.4 0.6
 	check "a has worked for 10 s" wait_until 5 has_told a $((since_a + 10))
 	check "b has worked for 10 s" wait_until 5 has_told b $((since_b + 10))
 	stop a
@@ -89,9 +89,9 @@ ratio() { # WEIGHT
 	a=$(completions a "$since_a") b=$(completions b "$since_b")
 	by_tenants=$(calc "$a / $b")
 	note "$1:1: by the card $by_card, by completions $by_tenants ($a, $b)"
-	check "$1:1 within 1 % by the card's record" is_within "$by_card" "$1" "$(calc "$1 * 0.01")"
+	check_figure "$1:1 within 1 % by the card's record" is_within "$by_card" "$1" "$(calc "$1 * 0.01")"
 	# One kernel of each more or less.
-	check "$1:1 within 1 % and a kernel of each by completions" is_within "$by_tenants" "$1" \
+	check_figure "$1:1 within 1 % and a kernel of each by completions" is_within "$by_tenants" "$1" \
 		"$(calc "$1 * 0.01 + ($1 + 1) / $b")"
 }
 for weight in 1 2 3 9; do
@@ -110,7 +110,7 @@ for policy in 0 3; do
 	wanted=$((policy ? 1 : 3))
 	by_card=$(calc "$(ran a) / $(ran b)")
 	note "policy $policy, slices of 6 and 2 ms asked of the driver: $by_card"
-	check "policy $policy gives $wanted:1" is_within "$by_card" "$wanted" "$(calc "$wanted * 0.02")"
+	check_figure "policy $policy gives $wanted:1" is_within "$by_card" "$wanted" "$(calc "$wanted * 0.02")"
 	stop a
 	stop b
 done
@@ -123,7 +123,7 @@ from
 sleep 10
 look
 share a 0.11 # 0.2 % of its time, and half a window: the two are not read at the same instant
-check "fixed-share 30 % alone on the card is 30 +- 0.3 %" is_within "$share" 30 0.3
+check_figure "fixed-share 30 % alone on the card is 30 +- 0.3 %" is_within "$share" 30 0.3
 stop a
 
 # ---- a tenant is killed in its window: the others lose at most a slice ----
@@ -138,7 +138,7 @@ from
 sleep 10
 look
 share b 0.15
-check "b keeps its share" is_within "$share" 50 1
+check_figure "b keeps its share" is_within "$share" 50 1
 check "nothing of a is left" wait_until 2 front_has 1
 check "back to burst-share" "$front_bin/qgpunl" plan 0 - policy=3
 sleep 0.2 # replanned by then
@@ -146,7 +146,7 @@ from
 sleep 2
 look
 share b 0.3
-check "b alone has the card" is_within "$share" 100 1
+check_figure "b alone has the card" is_within "$share" 100 1
 stop b
 
 # ---- work that cannot be cut is told of, and the card is none the worse ----
@@ -155,13 +155,13 @@ listener=$!
 check "somebody listens" wait_until 5 grep -q listening /run/events
 check "plan: fixed-share 50:50 again" "$front_bin/qgpunl" plan 0 - policy=2 a:guarantee=500000 b:guarantee=500000
 start b
-"$front_bin/saturate" 30000 100 1 0 0 >/run/a &
+"$front_bin/saturate" 30000 $((100 * VM_SLOWER)) 1 0 0 >/run/a &
 pids[a]=$!
 check "a, whose kernels take 30 ms, is bound" "$front_bin/qgpunl" bind 0 a pid="${pids[a]}"
 sleep 3
 told() { awk -v id="$("$front_bin/qgpunl" tenants 0 | awk '$2 == "a" { print $1 }')" '$1 == 8 && $2 == id' /run/events | wc -l; }
 note "refused preemptions told of: $(told)"
-check "that a was not cut is told, once a second" test "$(told)" -ge 2 -a "$(told)" -le 5
+check_figure "that a was not cut is told, once a second" test "$(told)" -ge 2 -a "$(told)" -le 5
 kill "$listener"
 stop a
 stop b

@@ -25,7 +25,7 @@ check "its registers are the driver's" grep -q qgpu_sim /proc/iomem
 
 declare -A pids
 start() { # NAME
-	"$front_bin/saturate" 1000 600 1 >"/run/$1" &
+	"$front_bin/saturate" 1000 $((600 * VM_SLOWER)) 1 >"/run/$1" &
 	pids[$1]=$!
 }
 # two_to_one METHOD [SECONDS]: both tenants are at work.
@@ -38,8 +38,8 @@ two_to_one() {
 	part=$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")
 	delivered=$(calc "100 * (${ran[a]} + ${ran[b]}) / $card_ran_ns")
 	note "2:1 by $1: $part % of what both ran, together $delivered % of the card"
-	check "2:1 within 1 pp over ${2:-5} s by $1" is_within "$part" 66.6667 1
-	check "together they get 95 % by $1" is_within "$delivered" 97.5 2.5
+	check_figure "2:1 within 1 pp over ${2:-5} s by $1" is_within "$part" 66.6667 1
+	check_figure "together they get 95 % by $1" is_within "$delivered" 97.5 2.5
 }
 # As the driver last set it: list in the slot, scheduling, and every channel's instance block and enable bit.
 as_the_driver_set_it() {
@@ -50,7 +50,7 @@ as_the_driver_set_it() {
 }
 shares_are_kept() { # WHEN
 	over 2
-	check "the shares are kept $1" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 2
+	check_figure "the shares are kept $1" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 2
 }
 # What was on the engine or saved there is lost with the power, and who waits for it waits for ever.
 restart() {
@@ -157,7 +157,7 @@ check_fails "nobody else submitted" said "somebody else submitted"
 echo 1 >"$front_debug/card0/insist"
 check "a list of the driver's is noticed" wait_until 2 said "somebody else submitted"
 over 1
-check "and the shares are kept" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 3
+check_figure "and the shares are kept" is_within "$(calc "100 * ${ran[a]} / (${ran[a]} + ${ran[b]})")" 66.6667 3
 echo 100 >"$front_debug/card0/restless_ms"
 two_to_one "images beside a restless driver" 3
 echo 0 >"$front_debug/card0/restless_ms"
@@ -170,7 +170,7 @@ for ((i = 0; i < 400; i++)); do
 	echo 1 >"$front_debug/card0/insist"
 	read -rt 0.002 -u "$nothing" _ || true
 done
-check "who submits all the time keeps the slot" wait_until 2 said "by gates from now on"
+check_figure "who submits all the time keeps the slot" wait_until 2 said "by gates from now on"
 sleep 0.1
 submits=$(front_value totals submits)
 shares_are_kept "by gates"
@@ -211,7 +211,7 @@ fi
 
 # ---- somebody whom the driver does not tell of ----
 start_hidden() {
-	bash -c "echo \$\$ >$front_debug/card0/hidden_pid; exec $front_bin/saturate 1000 600 1" >/run/c &
+	bash -c "echo \$\$ >$front_debug/card0/hidden_pid; exec $front_bin/saturate 1000 $((600 * VM_SLOWER)) 1" >/run/c &
 	pids[c]=$!
 	wait_until 5 test -s /run/c
 }

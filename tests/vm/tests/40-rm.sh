@@ -64,10 +64,11 @@ is_ok() { status_has '"state": *"ok"'; }
 restarted_and_ok() { [[ -n $(worker) ]] && is_ok; }
 is_degraded() { status_has '"state": *"degraded"'; }
 
+# Where everything takes longer, kernels do too: who follows 1 ms ones leaves no time for anything else.
 load() { # NAME [options]
 	local name=$1
 	shift
-	qgpuctl run --tenant "$name" -- qgpu-load --kernel-us 1000 --depth 32 --seconds 1000 "$@" >/run/d/load-"$name" 2>&1 &
+	qgpuctl run --tenant "$name" -- qgpu-load --kernel-us $((1000 * VM_SLOWER)) --depth 32 --seconds $((1000 * VM_SLOWER)) "$@" >/run/d/load-"$name" 2>&1 &
 	check "$name is on the card" wait_until 10 has_tsg "$name"
 	pids[$name]=$(head -n 1 "/sys/fs/cgroup/qgpu/$name/cgroup.procs")
 }
@@ -86,13 +87,13 @@ has_tsg() {
 	return 1
 }
 declare -A ran
-measure() { # SECONDS: ran[NAME] in percent of the clock
-	local name from_ns
+measure() { # SECONDS: ran[NAME] in percent of the clock; one is enough where figures are not judged
+	local name from_ns seconds=$((VM_SLOWER == 1 ? $1 : 1))
 	local -A from
 	front_look
 	for name in "${!pids[@]}"; do from[$name]=${record[$name]}; done
 	from_ns=$card_ns
-	sleep "$1"
+	sleep "$seconds"
 	front_look
 	for name in "${!pids[@]}"; do
 		ran[$name]=$(calc "100 * (${record[$name]} - ${from[$name]}) / ($card_ns - $from_ns)")
@@ -149,13 +150,13 @@ in_microseconds() { calc "$(qgpuctl status --json | tr -d '\n' | grep -o '"costs
 check "nothing was measured yet" status_has '"measured_s": *0'
 measured=""
 calibrate() { measured=$(qgpuctl calibrate --seconds 1 "$@" 2>&1); }
-check "an idle card is measured" calibrate
+check_figure "an idle card is measured" calibrate
 note "$measured"
-check "what a visit costs, to 10 %" is_within "$(in_microseconds visit_ns)" 55 5.5
-check "the gap, to 10 %" is_within "$(in_microseconds switch_gap_ns)" 45 4.5
-check "and who is let run by turns loses less than 1 ms" is_within "$(in_microseconds duty_bias_ns)" 500 500
+check_figure "what a visit costs, to 10 %" is_within "$(in_microseconds visit_ns)" 55 5.5
+check_figure "the gap, to 10 %" is_within "$(in_microseconds switch_gap_ns)" 45 4.5
+check_figure "and who is let run by turns loses less than 1 ms" is_within "$(in_microseconds duty_bias_ns)" 500 500
 stored_us=$(in_microseconds visit_ns)
-check "the switch's cost is that" sh -c "qgpuctl status | grep -qE 'a switch costs (9[0-9]|10[0-9])\.'"
+check_figure "the switch's cost is that" sh -c "qgpuctl status | grep -qE 'a switch costs (9[0-9]|10[0-9])\.'"
 qgpuctl calibrate --seconds 5 >/run/d/calibrate.log 2>&1 &
 calibrator=$!
 loads_run() { [[ -n $(pgrep -x qgpu-load) ]]; }
@@ -172,16 +173,16 @@ load b
 sleep 2
 measure 10
 note "a ran ${ran[a]} %, b ${ran[b]} %"
-check "2:1 within 2 %" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.04
-check "together they get 97 %" is_within "$(calc "${ran[a]} + ${ran[b]}")" 100 3
+check_figure "2:1 within 2 %" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.04
+check_figure "together they get 97 %" is_within "$(calc "${ran[a]} + ${ran[b]}")" 100 3
 note "$(qgpuctl status)"
 gap_ns=$(executor_number gap_ns)
 note "under control after $((gap_ns / 1000)) us"
 check_equal "both are under control" "$(executor_number processes)" 2
 # 0: found before they ran anything.
-check "and were within 200 ms" test "$gap_ns" -lt 200000000
+check_figure "and were within 200 ms" test "$gap_ns" -lt 200000000
 # Slices are corrected by what was counted, by a tenth at most.
-check "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.4
+check_figure "a has twice b's slice" is_within "$(calc "$(gate a slice) / $(gate b slice)")" 2 0.4
 
 # ---- who ran when: the executor's log, by qgpud ----
 log_has() { qgpuctl log --card 0 "$@" >/run/d/who && [[ -s /run/d/who ]]; }
@@ -206,10 +207,10 @@ exits_with() { # CODE CMD...
 	((status == wanted)) || { echo "exit status $status: $(cat /run/d/second.log)"; return 1; }
 }
 check "a busy card is refused" exits_with 3 qgpuctl calibrate --seconds 1
-check "with force it is measured" calibrate --force --dry-run
+check_figure "with force it is measured" calibrate --force --dry-run
 note "$measured"
-forced_us=$(grep -o 'a switch costs [0-9.]*' <<<"$measured" | grep -o '[0-9.]*$')
-check "to a half" is_within "$forced_us" 100 50
+forced_us=$(grep -o 'a switch costs [0-9.]*' <<<"$measured" | grep -o '[0-9.]*$' || true)
+check_figure "to a half" is_within "$forced_us" 100 50
 check "which changes nothing, and stores nothing" is_within "$(in_microseconds visit_ns)" "$stored_us" 0.001
 
 # ---- a second executor for the card ----
@@ -227,16 +228,16 @@ shares_are_kept() {
 	note "a ran ${ran[a]} %"
 	is_within "${ran[a]}" 66.3 1
 }
-check "after calibrating both have their shares again" wait_until 10 shares_are_kept
+check_figure "after calibrating both have their shares again" wait_until 10 shares_are_kept
 daemon_stop KILL
 measure 3
 note "without qgpud a ran ${ran[a]} %"
-check "without qgpud no share moves by more than 1 pp" is_within "${ran[a]}" 66.3 1
+check_figure "without qgpud no share moves by more than 1 pp" is_within "${ran[a]}" 66.3 1
 daemon_start
 check "qgpud is back" wait_until 20 is_ok
 measure 3
 note "with it again ${ran[a]} %"
-check "and no share has moved" is_within "${ran[a]}" 66.3 1
+check_figure "and no share has moved" is_within "${ran[a]}" 66.3 1
 
 # ---- a ceiling (a fixed share is one), alone and in company ----
 reload fixed-share "guarantee = 30.0" "guarantee = 60.0"
@@ -247,20 +248,20 @@ check "a is held now and then" wait_until 5 is_gated a
 sleep 1
 measure 8
 note "a ran ${ran[a]} % of a ceiling of 30"
-check "a ceiling of 30 % is kept within 1 pp" is_within "${ran[a]}" 30 1
+check_figure "a ceiling of 30 % is kept within 1 pp" is_within "${ran[a]}" 30 1
 load b
 sleep 1
 measure 5
 note "a ran ${ran[a]} %, b ${ran[b]} %"
-check "in company a keeps it" is_within "${ran[a]}" 30 1
-check "and b has its own" is_within "${ran[b]}" 60 1
+check_figure "in company a keeps it" is_within "${ran[a]}" 30 1
+check_figure "and b has its own" is_within "${ran[b]}" 60 1
 
 reload burst-share "ceiling = 30.0"
 sleep 2
 measure 5
 note "burst-share with a ceiling of 30: a ran ${ran[a]} %, b ${ran[b]} %"
-check "a ceiling under burst-share is kept" within "${ran[a]}" 27 31
-check "and b gets what it leaves" within "${ran[b]}" 66 73
+check_figure "a ceiling under burst-share is kept" within "${ran[a]}" 27 31
+check_figure "and b gets what it leaves" within "${ran[b]}" 66 73
 reload fixed-share "guarantee = 30.0" "guarantee = 60.0"
 
 # ---- an enable is lost: its tenant stands still, submits nothing, and nobody else rings it; the next window ends that ----
@@ -271,8 +272,8 @@ check "a gets work done" wait_until 1 runs a
 check "so does b" wait_until 1 runs b
 sleep 1
 measure 5
-check "a has its share" is_within "${ran[a]}" 30 1
-check "and b" is_within "${ran[b]}" 60 1
+check_figure "a has its share" is_within "${ran[a]}" 30 1
+check_figure "and b" is_within "${ran[b]}" 60 1
 
 # ---- the worker dies while a is held ----
 check "a is held" wait_until 10 is_gated a
@@ -286,7 +287,7 @@ check "the card is enforced again" wait_until 10 is_ok
 check "a is held again" wait_until 10 is_gated a
 sleep 1
 measure 5
-check "to its ceiling" is_within "${ran[a]}" 30 1
+check_figure "to its ceiling" is_within "${ran[a]}" 30 1
 
 # ---- the worker stands still while a is held ----
 first_worker=$(worker)
@@ -303,7 +304,7 @@ check "which is told" wait_until 5 said stalled
 check "and it is enforced" wait_until 10 is_ok
 sleep 1
 measure 5
-check "to its ceiling" is_within "${ran[a]}" 30 1
+check_figure "to its ceiling" is_within "${ran[a]}" 30 1
 kill -STOP "$first_worker"
 check "one that stands still for longer is replaced" wait_until 45 restarted
 check "the card is enforced again" wait_until 10 is_ok
@@ -354,7 +355,7 @@ check_equal "it exits with status 0" "$status" 0
 kill -CONT "$first_worker"
 executor_start
 check "and another follows" wait_until 20 restarted_and_ok
-check "the card's costs are known after all that" is_within "$(in_microseconds visit_ns)" 55 5.5
+check_figure "the card's costs are known after all that" is_within "$(in_microseconds visit_ns)" 55 5.5
 
 # ---- whoever is killed whenever, nobody stays stopped ----
 RANDOM=${QGPU_SEED:-1}
@@ -390,7 +391,7 @@ load a
 load b
 sleep 1
 measure 3
-check "a new a gets its share" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.1
+check_figure "a new a gets its share" is_within "$(calc "${ran[a]} / ${ran[b]}")" 2 0.1
 
 # ---- a control is refused ----
 fault refuse 0xa06c0103 0x1b
@@ -402,7 +403,7 @@ fault clear
 sleep 2
 measure 5
 note "after the refusal a ran ${ran[a]} %"
-check "then the shares are right again" within "${ran[a]}" 80 96
+check_figure "then the shares are right again" within "${ran[a]}" 80 96
 
 # ---- a control takes long: qgpud does not ----
 fault slow 0xa06c0103 8000 1
@@ -411,7 +412,7 @@ check "the card is degraded while the executor is silent" wait_until 9 is_degrad
 check "the sentence says so" status_has "does not answer"
 started=${EPOCHREALTIME/./}
 check "qgpud answers meanwhile" qgpuctl status
-check "within a second" test $((${EPOCHREALTIME/./} - started)) -lt 1000000
+check_figure "within a second" test $((${EPOCHREALTIME/./} - started)) -lt 1000000
 check "it is enforced when the control is done" wait_until 20 is_ok
 # What a got too much in those 8 s is nobody's debt.
 declare -A sum=([a]=0 [b]=0)
@@ -424,8 +425,8 @@ for ((i = 0; i < 4; i++)); do
 		least=$(calc "${ran[$name]} < $least ? ${ran[$name]} : $least")
 	done
 done
-check "both run in any second then" within "$least" 20 100
-check "2:1 again" is_within "$(calc "${sum[a]} / ${sum[b]}")" 2 0.1
+check_figure "both run in any second then" within "$least" 20 100
+check_figure "2:1 again" is_within "$(calc "${sum[a]} / ${sum[b]}")" 2 0.1
 
 # ---- classes, waits; what is not kept is refused ----
 reload burst-share 'wake_within = "50ms"' 'class = "offline"'
@@ -434,7 +435,7 @@ check "and in force" wait_until 5 is_ok
 sleep 1
 measure 3
 note "a ran ${ran[a]} %, offline b ${ran[b]} %"
-check "offline gets what a leaves, which is nothing" is_within "${ran[b]}" 0 3
+check_figure "offline gets what a leaves, which is nothing" is_within "${ran[b]}" 0 3
 check "--check says what they need" sh -c "qgpud --check -c $config | grep -q 'while the executor has the driver.s context-switch trace'"
 before=$(grep -c "is refused, the former" /run/d/log || true)
 reload burst-share 'hang_timeout = "1s"'
