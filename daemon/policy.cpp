@@ -120,8 +120,7 @@ class CardCompiler {
     }
     if (!has_default) desired.tenants.push_back({"default", {}});
     checkGuarantees(asked, card);
-    if (desired.policy == QGPU_POLICY_BURST_SHARE && desired.method == CardMethod::kModule)
-      checkWakes(asked, desired, card);
+    if (desired.policy == QGPU_POLICY_BURST_SHARE) checkWakes(asked, desired, card);
     return desired;
   }
 
@@ -166,8 +165,7 @@ class CardCompiler {
       if (wake_ns == 0 || wake_ns >= bounds[i].ns) continue;
       problem(line, "tenant." + asked[i].tenant.name + ".wake_within",
               quoted(durationText(wake_ns)) + " cannot be kept on card " + cardText(card) + " (" +
-                  besideText(asked, asked[i], desired.tenants.size()) +
-                  "): " + boundText(bounds[i]),
+                  besideText(asked, asked[i], desired) + "): " + boundText(bounds[i]),
               ENOSPC);
     }
   }
@@ -189,7 +187,8 @@ class CardCompiler {
   }
 
   // Who makes its wait longer.
-  static std::string besideText(const std::vector<Asked> &asked, const Asked &self, size_t count) {
+  static std::string besideText(const std::vector<Asked> &asked, const Asked &self,
+                                const DesiredCard &desired) {
     const std::vector<std::string> online = namesOf(asked, isOnline);
     const std::vector<std::string> clocked = namesOf(asked, hasWindows);
     const std::string windows =
@@ -199,7 +198,10 @@ class CardCompiler {
       return std::to_string(online.size()) + " online tenant" + (online.size() == 1 ? "" : "s") +
              windows;
     if (!online.empty()) return "online: " + listText(online);
-    return std::to_string(count) + " tenants, \"default\" counted" + windows;
+    // Who belongs to no tenant is not touched under rm, nor counted.
+    const bool counted = desired.method == CardMethod::kModule;
+    return std::to_string(desired.tenants.size() - !counted) + " tenants" +
+           (counted ? ", \"default\" counted" : "") + windows;
   }
 
   template <typename Which>

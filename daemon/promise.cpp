@@ -16,7 +16,7 @@ namespace qgpu {
 namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kSliceMaxNs = 8'556'380'160;
+constexpr uint64_t kSliceMinNs = 1024, kSliceMaxNs = 8'556'380'160;
 
 // T4-class.
 constexpr uint64_t kModuleSwitchNs = 100'000;
@@ -48,13 +48,12 @@ core_params paramsOf(const DesiredCard &card, uint64_t switch_ns) {
       gated += tenant.name != "default" && (all || tenant.settings.ceiling_ppm < QGPU_PPM);
     params = exec::coreParams({}, gated);
     params.switch_ns = switch_ns;
-    params.slice_min_ns = 1;
     params.slice_round = asItIs;
     return params;
   }
   core_params_default(&params);
   params.switch_ns = switch_ns;
-  params.slice_min_ns = 1;
+  params.slice_min_ns = kSliceMinNs;
   params.slice_max_ns = kSliceMaxNs;
   params.slice_round = asItIs;
   return params;
@@ -62,16 +61,15 @@ core_params paramsOf(const DesiredCard &card, uint64_t switch_ns) {
 
 using Tenants = std::vector<const DesiredTenant *>;
 
-// What the plan of others depends on while it sleeps.
-bool mattersAsleep(const DesiredTenant &tenant) {
-  return tenant.settings.wake_ns || tenant.settings.work_class == QGPU_CLASS_ONLINE;
+// Does the core that enforces know of it? Under rm it does not of processes of no tenant.
+bool isKnown(const DesiredCard &card, const DesiredTenant &tenant) {
+  return card.method == CardMethod::kModule || tenant.name != "default";
 }
 
 // A core of its own with tenants that have work and some that sleep, and its plan.
 class Plan {
  public:
-  Plan(const DesiredCard &card, const Tenants &active, const Tenants &asleep, uint64_t switch_ns)
-      : active_count_(active.size()) {
+  Plan(const DesiredCard &card, const Tenants &active, const Tenants &asleep, uint64_t switch_ns) {
     const core_params params = paramsOf(card, switch_ns);
     if (core_init(&core_, &params, static_cast<u32>(active.size() + asleep.size()), 1, 0))
       throw std::bad_alloc();
@@ -94,8 +92,8 @@ class Plan {
     if (core_.policy == CORE_BEST_EFFORT) return out;
     switch (tenant.place) {
       case CORE_ROTATES:
-        if (tenant.share_ppm) out.wait_ns = wait(rotation_ns_ - tenant.cycle_slice_ns, visits_);
-        out.off_ppm = spread(tenant.cycle_slice_ns, rotation_ns_, rotation_ns_ + switches_ns_);
+        if (tenant.share_ppm) out.wait_ns = wait(rotation_ns_ - sliceNs(i), visits_);
+        out.off_ppm = spread(sliceNs(i), rotation_ns_, rotation_ns_ + switches_ns_);
         break;
       case CORE_RANKED:  // beside online: whenever the turns that it leaves come
         out.off_ppm = spread(turn(tenant), turns_ns_, turns_ns_);
@@ -116,12 +114,13 @@ class Plan {
   // its whole cycle. 0 = the rotation is not all that is in its way.
   uint64_t wakerWait() const {
     if (core_.policy != CORE_BURST_SHARE || turns_ns_) return 0;
-    return wait(rotation_ns_, active_count_ + 1);
+    return wait(rotation_ns_, visits_ + 1);
   }
   // Its part of a round of the rotation; 0 = it is in none.
   uint64_t sliceNs(size_t i) const {
-    const core_tenant &tenant = members_[i].tenant;
-    return tenant.place == CORE_ROTATES ? tenant.cycle_slice_ns : 0;
+    const Member &member = members_[i];
+    const bool rotates = member.tenant.place == CORE_ROTATES && member.tenant.share_ppm;
+    return rotates ? member.tsg.planned_ns : 0;
   }
   // Of others that have @slices_ns together, @visits with its own; windows on the clock come in
   // between. 0 = no wait is long enough.
@@ -162,11 +161,11 @@ class Plan {
     for (const Member &member : members_) {
       const core_tenant &tenant = member.tenant;
       if (tenant.place == CORE_ROTATES && tenant.share_ppm) {
-        rotation_ns_ += tenant.cycle_slice_ns;
+        rotation_ns_ += member.tsg.planned_ns;
         visits_++;
       } else if (tenant.place == CORE_RANKED && tenant.share_ppm) {
         turns_ns_ += turn(tenant) + cost();
-      } else if (tenant.place == CORE_CLOCKED && tenant.period_ns) {
+      } else if (tenant.place == CORE_CLOCKED && tenant.period_ns && core_tenant_awake(&tenant)) {
         clock_ppm_ += cost() * CORE_PPM / tenant.period_ns;
         core_load_window(&load_, &core_.params, tenant.budget_ns, tenant.period_ns);
       }
@@ -204,7 +203,6 @@ class Plan {
   }
 
   struct core core_ {};
-  size_t active_count_;
   std::deque<Member> members_;  // the active first
   uint64_t rotation_ns_ = 0, switches_ns_ = 0, turns_ns_ = 0, clock_ppm_ = 0;
   size_t visits_ = 0;  // in a round of the rotation
@@ -239,8 +237,14 @@ ActiveSet swapped(ActiveSet set, size_t a, size_t b) {
 class Sets {
  public:
   Sets(const DesiredCard &card, uint64_t switch_ns) : card_(card), switch_ns_(switch_ns) {
-    for (const DesiredTenant &tenant : card.tenants)
-      if (tenant.name != "default") all_.push_back(&tenant);
+    for (const DesiredTenant &tenant : card.tenants) {
+      if (tenant.name != "default")
+        all_.push_back(&tenant);
+      else if (isKnown(card, tenant))
+        idle_.push_back(&tenant);
+      waits_are_kept_ = waits_are_kept_ || tenant.settings.wake_ns;
+    }
+    if (!waits_are_kept_) idle_.clear();
     for (size_t i = 0; i < all_.size(); ++i) kindOf(i).push_back(i);
     out.beside_online = card.policy == QGPU_POLICY_BURST_SHARE &&
                         std::any_of(all_.begin(), all_.end(), [](const DesiredTenant *tenant) {
@@ -291,6 +295,11 @@ class Sets {
     }
   }
 
+  // Does the plan of others depend on it while it sleeps? What was promised has room for everybody.
+  bool mattersAsleep(const DesiredTenant &tenant) const {
+    return waits_are_kept_ || tenant.settings.work_class == QGPU_CLASS_ONLINE;
+  }
+
   // What one of them may come to, every one may.
   void level(const Kind &kind) {
     auto &worst = out.worst.tenants;
@@ -311,7 +320,7 @@ class Sets {
   }
 
   void begin() {
-    const Plan plan(card_, all_, {}, switch_ns_);
+    const Plan plan(card_, all_, idle_, switch_ns_);
     out.plans++;
     for (size_t i = 0; i < all_.size(); ++i) {
       out.all.tenants.push_back(plan.promise(i));
@@ -325,7 +334,7 @@ class Sets {
 
   // For each figure the worse of what is known and what this set comes to.
   void look(const ActiveSet &set) {
-    Tenants active, asleep;
+    Tenants active, asleep = idle_;
     for (size_t i = 0; i < all_.size(); ++i)
       if (set.has(i))
         active.push_back(all_[i]);
@@ -376,6 +385,8 @@ class Sets {
   const DesiredCard &card_;
   uint64_t switch_ns_;
   Tenants all_;
+  Tenants idle_;  // never has work, and is counted
+  bool waits_are_kept_ = false;
   std::deque<Kind> kinds_;
   std::vector<uint64_t> slices_ns_;  // with everybody at work
 };
@@ -386,11 +397,12 @@ std::vector<WakeBound> wakeBoundsOf(const DesiredCard &card, uint64_t switch_ns)
   const core_params params = paramsOf(card, switch_ns);
   std::vector<core_settings> settings;
   for (const DesiredTenant &tenant : card.tenants)
-    settings.push_back(coreSettings(tenant.settings));
+    if (isKnown(card, tenant)) settings.push_back(coreSettings(tenant.settings));
   core_crowd crowd;
   core_crowd_of(&crowd, &params, settings.data(), static_cast<u32>(settings.size()));
   std::vector<WakeBound> bounds;
-  for (const core_settings &asked : settings) {
+  for (const DesiredTenant &tenant : card.tenants) {
+    const core_settings asked = coreSettings(tenant.settings);
     const core_wake_bound bound = core_wake_bound_of(&crowd, &asked);
     bounds.push_back({bound.ns, static_cast<Hindrance>(bound.by)});
   }

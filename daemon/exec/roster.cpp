@@ -65,12 +65,15 @@ const char *nameOf(core_field field) {
   }
 }
 
+// Longer promises are none.
+constexpr uint64_t kWakeMaxNs = 10'000'000'000;
+
 Error wakeRefusal(const core_refusal &refusal, const std::string &field) {
-  if (refusal.bound.ns == UINT64_MAX)
+  if (refusal.bound.ns > kWakeMaxNs)
     return {ENOSPC, "no longest wait can be promised beside these tenants", field};
   return {ENOSPC,
-          "the shortest wait that can be promised is " + std::to_string(refusal.bound.ns / 1000) +
-              " us",
+          "the shortest wait that can be promised is " +
+              std::to_string((refusal.bound.ns + 999) / 1000) + " us",
           field};
 }
 

@@ -117,12 +117,20 @@ u64 core_wait_pressed_ns(const struct core_params *params, u32 count)
 	return 2 * params->sample_ns + count * window_ns;
 }
 
+/* What one of them has of a plan at least, on average: no more is lost to switching, and who has
+ * the shortest slice that can be written, and 1/64 for rounding, has room in it. */
+static u64 least_slice_ns(const struct core_params *params)
+{
+	return max(params->switch_ns, params->slice_min_ns + (params->slice_min_ns >> 6));
+}
+
 u64 core_slices_within_ns(const struct core_params *params, u32 awake, u32 asleep, u64 wait_ns)
 {
 	u32 contexts = awake + asleep;
 	u64 over_ns = core_wait_rotating_ns(params, contexts, 2ull * asleep * params->switch_ns);
 
-	return max(wait_ns > over_ns ? (wait_ns - over_ns) >> 1 : 0, contexts * params->switch_ns);
+	return max(wait_ns > over_ns ? (wait_ns - over_ns) >> 1 : 0,
+		   contexts * least_slice_ns(params));
 }
 
 /* ---- online ---- */
@@ -198,10 +206,11 @@ static bool may_have_nothing(const struct core_crowd *crowd, const struct core_s
 	return !settings->guarantee_ppm && taken_ppm >= CORE_PPM;
 }
 
-/* All asleep have 2 * s each, and as much is for what two plans give at least. */
+/* All asleep have 2 * s each, beside what two plans give at least. */
 static u64 rotating_bound(const struct core_crowd *crowd)
 {
-	u64 slices_ns = 4ull * crowd->members * crowd->params->switch_ns;
+	u64 each_ns = crowd->params->switch_ns + least_slice_ns(crowd->params);
+	u64 slices_ns = 2ull * crowd->members * each_ns;
 	struct core_load load = crowd->load;
 	u64 wait_ns = core_wait_rotating_ns(crowd->params, crowd->members, slices_ns);
 

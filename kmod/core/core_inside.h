@@ -38,8 +38,19 @@ void core_place_shares(struct core *core);
  * plan.c
  */
 
-/* Used between the files of the core: when the next plan may be made. */
+/* Used between the files of the core: when the next plan may be made; what windows on the clock
+ * take from all others, whose gaps are held for as long as they run; that, and what ceilings take,
+ * from those who rotate. */
 u64 core_plan_from_ns(const struct core *core);
+struct core_load core_windows_load(const struct core *core);
+struct core_load core_group_load(const struct core *core);
+
+/*
+ * online.c; used between the files of the core: @online_cycle_ns is what the slices of online
+ * tenants are parts of; then those of one of them.
+ */
+void core_online_plan(struct core *core, u64 *online_cycle_ns);
+void core_online_slices(struct core *core, struct core_tenant *tenant, u64 online_cycle_ns);
 
 /*
  * visit.c
@@ -66,6 +77,8 @@ void core_wait_begins(struct core *core, struct core_tenant *tenant, u64 from_ns
  * before. */
 void core_wait_observed(struct core *core, struct core_tenant *tenant, u64 now_ns, bool was_quiet);
 void core_wait_seen(struct core *core, struct core_tenant *now, u64 span_ns);
+/* When those who were promised a wait take the engine from windows by lag, by a new plan. */
+void core_wait_plan(struct core *core);
 
 /*
  * lag.c

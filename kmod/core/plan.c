@@ -11,10 +11,8 @@
 #define CANDIDATES_MAX 64u
 /* A cycle asked for gives nobody a slice below this on average. */
 #define SLICE_FLOOR_NS 20000ull
-/* The slice of a lone online tenant: nobody is to interrupt it. */
-#define ONLINE_SLICE_NS 1000000000ull
-/* Several online tenants: none has less. */
-#define ONLINE_SLICE_MIN_NS 100000ull
+/* So often the cycle is made shorter for slices that are the least there are. */
+#define FIT_ROUNDS 8
 
 static u64 plan_gap(const struct core *core)
 {
@@ -49,8 +47,7 @@ static struct core_clock clock_of(const struct core *core)
 	return clock;
 }
 
-/* What they take from all others; their gaps are held for as long as they run. */
-static struct core_load window_load(const struct core *core)
+struct core_load core_windows_load(const struct core *core)
 {
 	struct core_clock clock = clock_of(core);
 	const struct core_params *params = &core->params;
@@ -71,20 +68,19 @@ static struct core_load window_load(const struct core *core)
 
 /* What the cycle depends on. */
 struct group {
-	u32 tsgs;	 /* M */
-	u32 sleepers;	 /* tenants that may wake */
-	u32 share_ppm;	 /* sum of shares */
-	u64 trimmed_ppm; /* the same, trimmed */
-	u32 least_ppm;	 /* of shares */
-	u64 spread_ppm;	 /* largest phi * (1 - phi), of shares that add up to one */
-	u64 wake_ns;	 /* longest cycle that keeps the promised waits */
+	u32 tsgs;	/* M */
+	u32 sleepers;	/* tenants that may get a share: asleep, not there yet, held */
+	u32 share_ppm;	/* sum of shares */
+	u32 least_ppm;	/* of shares */
+	u64 spread_ppm; /* largest phi * (1 - phi), of shares that add up to one */
+	u64 wake_ns;	/* longest cycle that keeps the promised waits */
+	u32 rounds;	/* so often it was made shorter */
 	struct core_load load;
 };
 
-/* What takes the engine from those who rotate. */
-static struct core_load load_of(const struct core *core)
+struct core_load core_group_load(const struct core *core)
 {
-	struct core_load load = window_load(core);
+	struct core_load load = core_windows_load(core);
 	const struct core_tenant *tenant;
 	u32 i, ceilings = 0;
 
@@ -101,17 +97,93 @@ static u64 trimmed_ppm(const struct core_tenant *tenant)
 	return env_div((u64)tenant->share_ppm * (u64)((s64)CORE_PPM + tenant->trim_ppm), CORE_PPM);
 }
 
+/* Slices at a cycle: those that are the least there are, and the shares of the longer ones. */
+struct parts {
+	u64 least_ns, longer_ppm;
+};
+
+static u64 least_of(const struct core *core, const struct core_tenant *tenant)
+{
+	return tenant->awake_count * core->params.slice_min_ns;
+}
+
+/* At the cycle that was found last; after all rounds as if it had the least and its part beside. */
+static struct parts parts_of(const struct core *core, const struct group *group,
+			     const struct core_tenant *tenant)
+{
+	struct parts parts = { least_of(core, tenant), trimmed_ppm(tenant) };
+	u64 part_ns;
+
+	if (group->rounds == FIT_ROUNDS)
+		return parts;
+	if (group->wake_ns == U64_MAX) {
+		parts.least_ns = 0;
+		return parts;
+	}
+	part_ns = env_mul_div(group->wake_ns, parts.longer_ppm, group->share_ppm);
+	if (part_ns > parts.least_ns)
+		parts.least_ns = 0;
+	else
+		parts.longer_ppm = 0;
+	return parts;
+}
+
 /* A sleeper with a promise may wake: then it waits for all the others. */
 static u64 cycle_for_wake(const struct core *core, const struct core_tenant *tenant,
-			  const struct group *group)
+			  const struct group *group, struct parts others)
 {
 	u64 wake_ns = core_load_spare(&group->load, tenant->asked.wake_ns);
 	u64 rest_ns = core_slices_within_ns(&core->params, group->tsgs, group->sleepers, wake_ns);
-	u64 others_ppm = group->trimmed_ppm - trimmed_ppm(tenant);
+	struct parts own;
 
+	if (tenant->share_ppm) {
+		own = parts_of(core, group, tenant);
+		others.least_ns -= own.least_ns;
+		others.longer_ppm -= own.longer_ppm;
+	}
+	if (!others.longer_ppm)
+		return U64_MAX;
 	/* Written slices may be longer by 1/256. */
 	rest_ns -= rest_ns >> 7;
-	return others_ppm ? env_mul_div(rest_ns, group->share_ppm, others_ppm) : U64_MAX;
+	rest_ns = max(rest_ns, others.least_ns + core->params.switch_ns) - others.least_ns;
+	return env_mul_div(rest_ns, group->share_ppm, others.longer_ppm);
+}
+
+static u64 cycle_for_wakes(const struct core *core, const struct group *group)
+{
+	struct parts all = { 0, 0 }, part;
+	const struct core_tenant *tenant;
+	u64 cycle_ns = group->wake_ns;
+	u32 i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (!core_in_group(tenant) || !tenant->share_ppm)
+			continue;
+		part = parts_of(core, group, tenant);
+		all.least_ns += part.least_ns;
+		all.longer_ppm += part.longer_ppm;
+	}
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (core_in_group(tenant) && tenant->asked.wake_ns && core_tenant_present(tenant))
+			cycle_ns = min(cycle_ns, cycle_for_wake(core, tenant, group, all));
+	}
+	return cycle_ns;
+}
+
+/* Slices that cannot be shorter leave the less to the longer ones, of whom the shorter cycle makes
+ * some too short. */
+static void keep_wakes(const struct core *core, struct group *group)
+{
+	u64 wake_ns;
+
+	for (group->rounds = 0; group->rounds <= FIT_ROUNDS; group->rounds++) {
+		wake_ns = cycle_for_wakes(core, group);
+		if (wake_ns == group->wake_ns)
+			break;
+		group->wake_ns = wake_ns;
+	}
 }
 
 static struct group survey(const struct core *core)
@@ -122,17 +194,16 @@ static struct group survey(const struct core *core)
 	u32 i;
 
 	if (core->policy == CORE_BURST_SHARE)
-		group.load = load_of(core);
+		group.load = core_group_load(core);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		if (!core_in_group(tenant))
 			continue;
-		group.sleepers += core_tenant_present(tenant) && !core_tenant_awake(tenant);
+		group.sleepers += !tenant->share_ppm;
 		if (!tenant->share_ppm)
 			continue;
 		group.tsgs += tenant->awake_count;
 		group.share_ppm += tenant->share_ppm;
-		group.trimmed_ppm += trimmed_ppm(tenant);
 		group.least_ppm = min(group.least_ppm, tenant->share_ppm);
 	}
 	for (i = 0; i < core->tenant_count && group.share_ppm; i++) {
@@ -142,9 +213,9 @@ static struct group survey(const struct core *core)
 		part_ppm = env_div((u64)tenant->share_ppm * CORE_PPM, group.share_ppm);
 		group.spread_ppm =
 			max(group.spread_ppm, env_div(part_ppm * (CORE_PPM - part_ppm), CORE_PPM));
-		if (tenant->asked.wake_ns && core_tenant_present(tenant))
-			group.wake_ns = min(group.wake_ns, cycle_for_wake(core, tenant, &group));
 	}
+	if (group.share_ppm)
+		keep_wakes(core, &group);
 	return group;
 }
 
@@ -270,105 +341,21 @@ static u64 cycle_of(const struct core *core, const struct group *of)
 static void plan_cycle(struct core *core)
 {
 	struct group group = survey(core);
-	u64 round_ns;
+	const struct core_tenant *tenant;
+	u64 round_ns = 0;
+	u32 i;
 
 	core->cycle_ns = cycle_of(core, &group);
 	core->keep_ns = 0;
 	if (group.wake_ns == U64_MAX)
 		return;
-	round_ns = env_mul_div(core->cycle_ns, group.share_ppm, CORE_PPM);
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		if (core_in_group(tenant) && tenant->share_ppm)
+			round_ns += max(part_of(tenant, core->cycle_ns), least_of(core, tenant));
+	}
 	round_ns = core_wait_rotating_ns(&core->params, group.tsgs + group.sleepers, round_ns);
 	core->keep_ns = min(core_load_stretch(&group.load, round_ns), CORE_LINGER_MAX_NS);
-}
-
-/* ---- promised waits beside windows by lag ---- */
-
-/* What of a promise is left to those who come before it: it is noticed a look later, and each of
- * @count has a window. */
-static u64 press_room(const struct core *core, const struct core_load *load, u64 wake_ns, u32 count)
-{
-	u64 spare_ns = core_load_spare(load, wake_ns);
-	u64 over_ns = 2 * core->params.sample_ns + count * core_window_cost_ns(core);
-
-	return spare_ns > over_ns ? spare_ns - over_ns : 0;
-}
-
-/* Who has waited so long that the room of the shortest promise is what is left of its own takes the
- * engine (theory.rst, WAITS). */
-static void plan_presses(struct core *core)
-{
-	struct core_load load = load_of(core);
-	u64 room_ns, least_ns = U64_MAX;
-	struct core_tenant *tenant;
-	u32 i, count = 0;
-
-	core->promised = NULL;
-	core->press_at_ns = 0;
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		tenant->press_ns = 0;
-		if (core->online_count || !core->turns || !tenant->asked.wake_ns ||
-		    tenant->place != CORE_RANKED || !core_tenant_present(tenant))
-			continue;
-		tenant->next_promised = core->promised;
-		core->promised = tenant;
-		count++;
-	}
-	for (tenant = core->promised; tenant; tenant = tenant->next_promised)
-		least_ns = min(least_ns, press_room(core, &load, tenant->asked.wake_ns, count));
-	core->press_room_ns = max(least_ns >> 1, count * core->params.switch_ns);
-	for (tenant = core->promised; tenant; tenant = tenant->next_promised) {
-		room_ns = press_room(core, &load, tenant->asked.wake_ns, count);
-		tenant->press_ns =
-			room_ns > core->press_room_ns ? room_ns - core->press_room_ns : 1;
-	}
-}
-
-/* ---- online ---- */
-
-/* What was asked holds with windows on the clock in it, what was not asked beside them. */
-static u64 online_wake(const struct core_tenant *tenant, u64 bound_ns, u64 windows_ns)
-{
-	u64 wake_ns = tenant->asked.wake_ns;
-
-	if (!wake_ns)
-		return max(CORE_ONLINE_WAKE_NS, bound_ns);
-	return max(wake_ns > windows_ns ? wake_ns - windows_ns : 0, bound_ns);
-}
-
-/*
- * One online tenant waits for the other's slice and two switches. Several wait for each other's
- * slices as well: those together get as much, and half of what is to spare.
- */
-static void plan_online(struct core *core, u64 *online_cycle_ns)
-{
-	u64 bound_ns = core_online_bound_ns(&core->params, core->online_count);
-	u64 windows_ns = core->online_count ? window_load(core).burst_ns : 0;
-	u64 wake_ns = U64_MAX, spare_ns, least_ppm = CORE_PPM;
-	const struct core_tenant *tenant;
-	u64 other_ns;
-	u32 i;
-
-	*online_cycle_ns = ONLINE_SLICE_NS;
-	if (!core->online_count)
-		return;
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		if (tenant->place != CORE_BESIDE || !core_tenant_present(tenant))
-			continue;
-		wake_ns = min(wake_ns, online_wake(tenant, bound_ns, windows_ns));
-		least_ppm = min(least_ppm, (u64)tenant->share_ppm);
-	}
-	spare_ns = wake_ns - bound_ns;
-	if (core->online_count > 1)
-		spare_ns >>= 1;
-	other_ns = CORE_OTHER_SLICE_MIN_NS + spare_ns;
-	if (core->online_count > 1)
-		*online_cycle_ns =
-			env_mul_div((core->online_count - 1) * CORE_OTHER_SLICE_MIN_NS + spare_ns,
-				    CORE_PPM, CORE_PPM - least_ppm);
-	core->stale |= other_ns != core->other_slice_ns;
-	core->other_slice_ns = other_ns;
 }
 
 /* ---- budgets ---- */
@@ -434,30 +421,18 @@ static void plan_tsgs(struct core *core, struct core_tenant *tenant, u64 part_ns
 	}
 }
 
-/* An online tenant has its slice whether it is awake or not: it must not wait for a plan. */
-static void plan_online_tsgs(struct core *core, struct core_tenant *tenant, u64 cycle_ns)
-{
-	u64 part_ns = max(env_mul_div(cycle_ns, tenant->share_ppm, CORE_PPM), ONLINE_SLICE_MIN_NS);
-	struct core_tsg *tsg;
-
-	for (tsg = tenant->tsgs; tsg; tsg = tsg->next) {
-		core->stale |= tsg->planned_ns != part_ns;
-		tsg->planned_ns = part_ns;
-	}
-}
-
 static void plan_slices(struct core *core)
 {
 	struct core_tenant *tenant;
 	u64 online_cycle_ns;
 	u32 i;
 
-	plan_online(core, &online_cycle_ns);
+	core_online_plan(core, &online_cycle_ns);
 	for (i = 0; i < core->tenant_count; i++) {
 		tenant = core->tenants[i];
 		tenant->cycle_slice_ns = 0;
 		if (tenant->place == CORE_BESIDE) {
-			plan_online_tsgs(core, tenant, online_cycle_ns);
+			core_online_slices(core, tenant, online_cycle_ns);
 			continue;
 		}
 		if (tenant->place == CORE_CLOCKED) {
@@ -478,7 +453,7 @@ void core_plan_make(struct core *core, u64 now_ns)
 	core_place_all(core, now_ns);
 	core_place_shares(core);
 	plan_cycle(core);
-	plan_presses(core);
+	core_wait_plan(core);
 	plan_budgets(core, now_ns);
 	core_lag_sum_busy(core, now_ns);
 	plan_slices(core);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * wait.c - how long each had work and was not seen running: from looks, for the counters and for
- * the waits that were promised. Told by ledger.c and activity.c.
+ * the waits that were promised; how long a promise is waited for beside windows by lag. Told by
+ * ledger.c and activity.c, and by plan.c when it plans.
  */
 #include "core/core_inside.h"
 
@@ -92,4 +93,47 @@ void core_wait_seen(struct core *core, struct core_tenant *now, u64 span_ns)
 	if (now->waiting)
 		core_hist_add(&now->waits, wait_ns);
 	now->waiting = false;
+}
+
+/* ---- promised waits beside windows by lag ---- */
+
+/* What of a promise is left to those who come before it: it is noticed a look later, and each of
+ * @count has a window. */
+static u64 press_room(const struct core *core, const struct core_load *load, u64 wake_ns, u32 count)
+{
+	u64 spare_ns = core_load_spare(load, wake_ns);
+	u64 over_ns = 2 * core->params.sample_ns + count * core_window_cost_ns(core);
+
+	return spare_ns > over_ns ? spare_ns - over_ns : 0;
+}
+
+/* Who has waited so long that the room of the shortest promise is what is left of its own takes the
+ * engine (theory.rst, WAITS). */
+void core_wait_plan(struct core *core)
+{
+	struct core_load load = core_group_load(core);
+	u64 room_ns, least_ns = U64_MAX;
+	struct core_tenant *tenant;
+	u32 i, count = 0;
+
+	core->promised = NULL;
+	core->press_at_ns = 0;
+	for (i = 0; i < core->tenant_count; i++) {
+		tenant = core->tenants[i];
+		tenant->press_ns = 0;
+		if (core->online_count || !core->turns || !tenant->asked.wake_ns ||
+		    tenant->place != CORE_RANKED || !core_tenant_present(tenant))
+			continue;
+		tenant->next_promised = core->promised;
+		core->promised = tenant;
+		count++;
+	}
+	for (tenant = core->promised; tenant; tenant = tenant->next_promised)
+		least_ns = min(least_ns, press_room(core, &load, tenant->asked.wake_ns, count));
+	core->press_room_ns = max(least_ns >> 1, count * core->params.switch_ns);
+	for (tenant = core->promised; tenant; tenant = tenant->next_promised) {
+		room_ns = press_room(core, &load, tenant->asked.wake_ns, count);
+		tenant->press_ns =
+			room_ns > core->press_room_ns ? room_ns - core->press_room_ns : 1;
+	}
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "unit/core_bench.hpp"
 
 namespace qgpu::core_bench {
@@ -221,6 +223,50 @@ INSTANTIATE_TEST_SUITE_P(
               },
               8'900'000, CORE_HINDERED_BY_SWITCHES}),
     [](const auto &info) { return "Row" + std::to_string(info.index); });
+
+core_settings randomSettings(std::mt19937_64 &random, u32 &left_ppm) {
+  core_settings s = settings();
+  s.weight = static_cast<u32>(1 + random() % 10'000);
+  s.class_ = static_cast<core_class>(random() % 8 ? 2 * (random() % 2) : 1);
+  if (random() % 3 == 0) s.guarantee_ppm = static_cast<u32>(random() % (left_ppm / 2));
+  left_ppm -= s.guarantee_ppm;
+  if (s.guarantee_ppm && random() % 2)
+    s.ceiling_ppm = s.guarantee_ppm;
+  else if (random() % 3 == 0)
+    s.ceiling_ppm = s.guarantee_ppm + 1 + static_cast<u32>(random() % (CORE_PPM - s.guarantee_ppm));
+  return s;
+}
+
+// Whatever is refused is taken as soon as each has what it is told that it can have.
+TEST(Check, TakesTheWaitsThatItNames) {
+  std::mt19937_64 random(seed());
+  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seed()));
+  for (int round = 0; round < 2000; ++round) {
+    core_params p = kParams;
+    if (round % 2) {  // method rm's
+      p.switch_ns = random() % 2 ? 205'000 : 50'000 + random() % 400'000;
+      p.takeoff_ns = 250'000;
+      p.sample_ns = kMilli;
+      p.slice_min_ns = 200'000;
+    }
+    std::vector<core_settings> all(1 + random() % 10);
+    u32 left_ppm = CORE_PPM;
+    for (core_settings &s : all) s = randomSettings(random, left_ppm);
+    for (core_settings &s : all)
+      if (random() % 2) s.wake_ns = 1 + random() % (40 * kMilli);
+    const auto count = static_cast<u32>(all.size());
+    core_refusal refusal;
+    for (u32 tries = 0; core_check(&p, CORE_BURST_SHARE, 0, all.data(), count, &refusal); ++tries) {
+      ASSERT_EQ(refusal.error, -ENOSPC);
+      ASSERT_EQ(refusal.field, CORE_FIELD_WAKE);
+      ASSERT_LT(tries, count) << "round " << round;
+      core_settings &guilty = all[refusal.tenant];
+      ASSERT_LT(guilty.wake_ns, refusal.bound.ns);
+      ASSERT_EQ(refusal.bound.ns == U64_MAX, refusal.bound.by != CORE_HINDERED_BY_SWITCHES);
+      guilty.wake_ns = refusal.bound.ns <= 10 * kSecond ? refusal.bound.ns : 0;
+    }
+  }
+}
 
 }  // namespace check_test
 }  // namespace qgpu::core_bench

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "unit/core_bench.hpp"
 
@@ -211,6 +213,120 @@ TEST(Plan, IsDueOnlyAfterAWhile) {
   EXPECT_LE(core_next_ns(&bench.core, bench.now), bench.now + 5 * kMilli);
   EXPECT_TRUE(core_plan_due(&bench.core, bench.now + 5 * kMilli));
   (void)a;
+}
+
+core_settings promised(const Settings &asked, u64 wake_ns) {
+  core_settings settings;
+  core_settings_default(&settings);
+  settings.weight = asked.weight;
+  settings.class_ = asked.class_;
+  settings.wake_ns = wake_ns;
+  return settings;
+}
+
+// Whoever may get a share before the next plan but one counts for a promise as who sleeps does.
+TEST(Plan, OfAPromisedWaitHasRoomForWhoeverMayGetAShare) {
+  const auto cycleWith = [](const Settings &other, unsigned tsgs, bool works) {
+    Bench bench;
+    auto &promised_to = bench.add();
+    bench.work(bench.add());
+    bench.work(bench.add());
+    auto &last = bench.add(other, tsgs);
+    if (works) bench.work(last);
+    const core_settings asked = promised({}, 5 * kMilli);
+    core_tenant_set(&bench.core, &promised_to.core, &asked);
+    bench.plan();
+    EXPECT_EQ(last.core.share_ppm, 0u);
+    return bench.core.cycle_ns;
+  };
+  const Settings offline = {.class_ = CORE_OFFLINE};
+  const u64 asleep_ns = cycleWith(offline, 1, false);
+  EXPECT_LT(asleep_ns, 5 * kMilli);
+  EXPECT_EQ(cycleWith(offline, 1, true), asleep_ns);   // held: all is the normal ones'
+  EXPECT_EQ(cycleWith(offline, 0, false), asleep_ns);  // not there yet
+  EXPECT_EQ(cycleWith({}, 1, false), asleep_ns);
+}
+
+u64 rmSlice(u64 ns) {
+  const u64 unit_ns = 1024, short_ns = 28'000;
+  return std::max((ns + short_ns + unit_ns / 2) / unit_ns * unit_ns, short_ns) - short_ns;
+}
+
+core_params rmParams() {
+  core_params p = params();
+  p.switch_ns = 205'000;
+  p.takeoff_ns = 250'000;
+  p.sample_ns = kMilli;
+  p.slice_min_ns = 200'000;
+  p.slice_max_ns = kSecond;
+  p.slice_round = rmSlice;
+  return p;
+}
+
+// (K) of theory.rst by the slices that are written, whatever the weights and the shortest slice
+// are, for waits from the shortest that is taken on.
+TEST(Plan, OfAPromisedWaitKeepsIt) {
+  std::mt19937_64 random(seed());
+  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seed()));
+  for (int round = 0; round < 2000; ++round) {
+    const core_params p = round % 2 ? rmParams() : params();
+    Bench bench(CORE_BURST_SHARE, 64, p);
+    const size_t n = 2 + random() % (round % 10 ? 8 : 40);
+    std::vector<core_settings> all;
+    for (size_t i = 0; i < n; ++i)
+      all.push_back(
+          promised({.weight = static_cast<uint32_t>(std::exp2(random() % 1329 / 100.0))}, 0));
+    core_crowd crowd;
+    core_crowd_of(&crowd, &p, all.data(), static_cast<u32>(n));
+    const u64 bound_ns = core_wake_bound_of(&crowd, &all[0]).ns;
+    for (size_t i = 0; i < n; ++i)
+      if (i == 0 || random() % 4 == 0) all[i].wake_ns = bound_ns * (16 + random() % 64) / 16;
+    if (random() % 4 == 0) core_policy_set(&bench.core, CORE_BURST_SHARE, 20 * kMilli);
+    for (const core_settings &settings : all) {
+      auto &tenant = bench.add({}, random() % 5 != 0);
+      core_tenant_set(&bench.core, &tenant.core, &settings);
+      if (random() % 3) bench.work(tenant);
+    }
+    bench.plan();
+    u64 sum_ns = 0, sleepers = 0;
+    for (auto &tenant : bench.tenants) {
+      sleepers += !tenant->core.share_ppm;
+      if (tenant->core.share_ppm) sum_ns += p.slice_round(tenant->tsgs[0]->planned_ns);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const core_tenant &self = bench.tenants[i]->core;
+      if (!self.asked.wake_ns || !core_tenant_present(&self)) continue;
+      const u64 own_ns = self.share_ppm ? p.slice_round(bench.tenants[i]->tsgs[0]->planned_ns) : 0;
+      const u64 slices_ns = 2 * (sum_ns - own_ns) + 2 * sleepers * p.switch_ns;
+      ASSERT_LE(core_wait_rotating_ns(&p, static_cast<u32>(n), slices_ns), self.asked.wake_ns)
+          << "round " << round << ", tenant " << i << " of " << n;
+    }
+  }
+}
+
+// The slices of those beside the one that has the least share are what the wait leaves.
+TEST(Plan, OfSeveralOnlineTenantsKeepsTheirWaits) {
+  std::mt19937_64 random(seed());
+  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seed()));
+  for (int round = 0; round < 500; ++round) {
+    const core_params p = round % 2 ? rmParams() : params();
+    Bench bench(CORE_BURST_SHARE, 64, p);
+    const u64 n = 1 + random() % 12;
+    const u64 bound_ns = core_online_bound_ns(&p, static_cast<u32>(n));
+    const u64 wake_ns = std::max<u64>(bound_ns, 500 * kMicro) * (16 + random() % 64) / 16;
+    for (u64 i = 0; i < n; ++i)
+      bench.add({.weight = static_cast<uint32_t>(std::exp2(random() % 1329 / 100.0))});
+    for (auto &tenant : bench.tenants) {
+      const core_settings asked =
+          promised({.weight = tenant->core.asked.weight, .class_ = CORE_ONLINE}, wake_ns);
+      core_tenant_set(&bench.core, &tenant->core, &asked);
+    }
+    bench.plan();
+    u64 all_ns = bench.core.other_slice_ns + (n + 1) * p.switch_ns;
+    for (auto &tenant : bench.tenants) all_ns += tenant->tsgs[0]->planned_ns;
+    for (auto &tenant : bench.tenants)
+      ASSERT_LE(all_ns - tenant->tsgs[0]->planned_ns, wake_ns) << "round " << round;
+  }
 }
 
 }  // namespace plan_test

@@ -263,6 +263,27 @@ INSTANTIATE_TEST_SUITE_P(
              "it has windows on the clock): must be \"48.15ms\" at least"},
         Wait{"guarantee = 20\nceiling = 20\n", "48.15ms", ""}));
 
+// As the executor would refuse them; processes of no tenant are none of its.
+TEST(Policy, WaitsUnderMethodRmAreHeldAgainstItsCosts) {
+  const auto problemsWith = [](const std::string &wake) {
+    return computed(
+               "[[card]]\nmatch = 0\nmethod = \"rm\"\n[tenant.a]\nweight = 300\n[tenant.b]\n"
+               "[tenant.web]\nwake_within = \"" +
+               wake + "\"\n[tenant.batch]\nclass = \"offline\"\n")
+        .problems;
+  };
+  const auto problems = problemsWith("2ms");
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].err, ENOSPC);
+  // 5*n*s and two cuts of s + p + P/2.
+  EXPECT_EQ(
+      problems[0].text(),
+      "f:8: tenant.web.wake_within: \"2ms\" cannot be kept on card GPU-0 (4 tenants): must be "
+      "\"6.01ms\" at least");
+  EXPECT_EQ(problemsWith("6.009ms").size(), 1u);
+  EXPECT_TRUE(problemsWith("6.01ms").empty());
+}
+
 TEST(Policy, TheCardsOwnCostOfASwitchCounts) {
   ConfigIr config = parsed("[[card]]\nmatch = 0\n[tenant.a]\nwake_within = \"1.8ms\"\n");
   CardInfo card = cardNamed(0, "GPU-0");

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "fakes/seed.hpp"
@@ -216,6 +217,55 @@ TEST(Promise, OfAWaitThatWasAskedForIsNoLongerThanThat) {
       EXPECT_LE(promises.worst.tenants[i].wait_ns, wake_ns)
           << "round " << round << ", tenant " << i;
       EXPECT_LE(promises.all.tenants[i].wait_ns, wake_ns) << "round " << round << ", tenant " << i;
+    }
+  }
+}
+
+// A card under either method, of tenants of all classes, with few or many of them online.
+DesiredCard randomCard(std::mt19937_64 &random) {
+  std::vector<TenantSettings> settings(2 + random() % 9);
+  const uint64_t online_in = 1 + random() % 12;
+  uint32_t left_ppm = QGPU_PPM;
+  for (TenantSettings &asked : settings) {
+    asked.weight = static_cast<uint32_t>(std::exp2(static_cast<double>(random() % 1329) / 100));
+    if (random() % 3 == 0) asked.guarantee_ppm = std::min<uint32_t>(left_ppm, random() % 300'000);
+    left_ppm -= asked.guarantee_ppm;
+    if (asked.guarantee_ppm && random() % 2)
+      asked.ceiling_ppm = asked.guarantee_ppm;
+    else if (random() % 3 == 0)
+      asked.ceiling_ppm = asked.guarantee_ppm + 1 +
+                          static_cast<uint32_t>(random() % (QGPU_PPM - asked.guarantee_ppm));
+    asked.work_class = random() % 4 ? uint32_t{QGPU_CLASS_NORMAL} : uint32_t{QGPU_CLASS_OFFLINE};
+    if (random() % 12 >= online_in) asked.work_class = QGPU_CLASS_ONLINE;
+  }
+  DesiredCard card = cardOf(QGPU_POLICY_BURST_SHARE, settings);
+  if (random() % 2) card.method = CardMethod::kRm;
+  if (random() % 3 == 0) card.cycle_ns = 1'000'000 + random() % 60'000'000;
+  return card;
+}
+
+// Random cards under both methods: whatever is taken is kept by every set of tenants that is looked
+// at, from the shortest wait on.
+TEST(Promise, OfAWaitThatIsTakenIsKeptUnderBothMethods) {
+  QGPU_TRACE_SEED();
+  std::mt19937_64 random(fakes::seed());
+  for (int round = 0; round < 400; ++round) {
+    DesiredCard card = randomCard(random);
+    const uint64_t switch_ns =
+        random() % 3 ? switchNsOf(card.method, 0) : 50'000 + random() % 400'000;
+    const auto bounds = wakeBoundsOf(card, switch_ns);
+    for (size_t i = 0; i + 1 < card.tenants.size(); ++i)
+      if (bounds[i].ns <= kWakeMaxNs && random() % 2)
+        card.tenants[i].settings.wake_ns =
+            random() % 3 ? bounds[i].ns
+                         : std::min(bounds[i].ns * (8 + random() % 24) / 8, kWakeMaxNs);
+    const auto promises = promisesOf(card, switch_ns);
+    for (size_t i = 0; i + 1 < card.tenants.size(); ++i) {
+      const uint64_t wake_ns = card.tenants[i].settings.wake_ns;
+      if (!wake_ns) continue;
+      EXPECT_GT(promises.worst.tenants[i].wait_ns, 0u) << "round " << round << ", tenant " << i;
+      EXPECT_LE(promises.worst.tenants[i].wait_ns, wake_ns)
+          << "round " << round << ", tenant " << i << ", bound " << bounds[i].ns;
     }
   }
 }
