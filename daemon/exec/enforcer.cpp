@@ -94,13 +94,20 @@ void Enforcer::chooseMembers() {
   }
 }
 
+// Has it a slice of the plan? Who sleeps keeps what it has until it wakes.
+bool Enforcer::isPlanned(const ManagedTsg &tsg) const {
+  if (!roster_.enforcing() || !tsg.tenant) return false;
+  const ManagedTsg *worker = workerOf(tsg);
+  const core_tsg &core = worker ? worker->core : tsg.core;
+  return core.awake && core.planned_ns;
+}
+
 uint64_t Enforcer::wantedUs(const ManagedTsg &tsg) const {
   if (!roster_.enforcing() || !tsg.tenant) return tsg.found_us;
+  if (!isPlanned(tsg)) return tsg.sliceUs();
   // Which TSG of a process computes is not seen: all of them share one slice.
   const ManagedTsg *worker = workerOf(tsg);
   if (!worker) worker = &tsg;
-  // Who sleeps keeps what it has until it wakes.
-  if (!worker->core.awake || !worker->core.planned_ns) return tsg.sliceUs();
   const auto siblings = static_cast<uint64_t>(
       std::count_if(roster_.tsgs().begin(), roster_.tsgs().end(),
                     [&](const auto &one) { return one->process == tsg.process; }));
@@ -182,10 +189,11 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
 // changes no share and makes nobody wait longer, and only who is corrected is written.
 uint64_t Enforcer::stretchPpm() const {
   std::vector<uint64_t> ppm;
+  if (!core_rotates_endlessly(&core_)) return QGPU_PPM;
   for (const auto &tsg : roster_.tsgs())
-    if (tsg->written_us && tsg->core.awake && !shouldBeClosed(*tsg))
+    if (tsg->written_us && isPlanned(*tsg) && !shouldBeClosed(*tsg))
       ppm.push_back(wantedUs(*tsg) * QGPU_PPM / tsg->written_us);
-  if (ppm.size() < kCrowd || !core_rotates_endlessly(&core_)) return QGPU_PPM;
+  if (ppm.size() < kCrowd) return QGPU_PPM;
   const auto middle = ppm.begin() + static_cast<ptrdiff_t>(ppm.size() / 2);
   std::nth_element(ppm.begin(), middle, ppm.end());
   return *middle > QGPU_PPM && *middle <= kStretchMaxPpm ? *middle : QGPU_PPM;
@@ -200,9 +208,10 @@ void Enforcer::writeSlices(uint64_t now_ns) {
   const uint64_t stretch_ppm = stretchPpm();
   for (const auto &tsg : roster_.tsgs()) {
     if (shouldBeClosed(*tsg) || (waits && tsg->written_us)) continue;
-    const uint64_t us = std::max<uint64_t>(wantedUs(*tsg) * QGPU_PPM / stretch_ppm, 1);
+    const uint64_t ppm = isPlanned(*tsg) ? stretch_ppm : QGPU_PPM;
+    const uint64_t us = std::max<uint64_t>(wantedUs(*tsg) * QGPU_PPM / ppm, 1);
     const uint64_t off_us = us > tsg->written_us ? us - tsg->written_us : tsg->written_us - us;
-    if (stretch_ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
+    if (ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
   }
   if (!waits) slices_from_ns_ = now_ns + kSlicesCostTimes * (std::max(card_ns_(), now_ns) - now_ns);
 }

@@ -60,6 +60,7 @@ class Enforcer {
   bool shouldBeClosed(const ManagedTsg &tsg) const;
   bool isHeld(const ManagedTsg &tsg, uint64_t now_ns) const;
   void chooseMembers();
+  bool isPlanned(const ManagedTsg &tsg) const;
   uint64_t wantedUs(const ManagedTsg &tsg) const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
   void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);

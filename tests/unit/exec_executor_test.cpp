@@ -494,6 +494,28 @@ TEST(Executor, AMemberThatIsCorrectedCostsFewWritesOfTheOthers) {
   for (const double share : got) EXPECT_NEAR(share, got[0], 0.004);
 }
 
+// Of a slice that is too short nothing is seen, and so it would stay.
+TEST(Executor, WhoSleptBesideACrowdHasItsShareAgain) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  std::vector<PlanTenant> tenants;
+  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  std::vector<size_t> all;
+  for (uint32_t i = 1; i <= 16; i++) all.push_back(bed.add(i, queued()));
+  bed.run(6 * kSecond);
+  bed.tsg(all[0]).work = {};
+  bed.run(1 * kSecond);
+  const uint64_t kept_us = bed.tsg(all[0]).slice_us;
+  bed.run(12 * kSecond);
+  EXPECT_EQ(bed.tsg(all[0]).slice_us, kept_us);
+  bed.tsg(all[0]).work = queued();
+  bed.run(1 * kSecond);
+  const auto got = bed.shares(all, 4 * kSecond);
+  EXPECT_NEAR(got[0], got[1], 0.01);
+}
+
 // What is known of a tenant does not go with its processes.
 TEST(Executor, ManyShortProcessesOfATenantAreNotAskedForEver) {
   QGPU_TRACE_SEED();
