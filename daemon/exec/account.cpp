@@ -13,8 +13,10 @@ constexpr uint64_t kLongOffNs = 4'000'000;
 // A slice and a quarter and so much more is not the hardware's way of cutting; nor is so much after
 // the control that stops it was issued.
 constexpr uint64_t kOverlongNs = 1'000'000, kTailNs = 2'000'000;
-// Once it may have been setting up; twice within this it is of that kind.
+// Once it may have been setting up, and so many times what was too long are enough; twice within
+// this it is of that kind.
 constexpr uint64_t kOverlongOnceNs = 1'000'000'000, kOverlongKnownNs = 10'000'000'000;
+constexpr uint64_t kOverlongTimes = 10;
 // What a visit after a long wait was says nothing after so long, or so many visits.
 constexpr uint64_t kLongKnownNs = 2'000'000'000, kLongKnownVisits = 32;
 // Slices are exact to this part.
@@ -154,7 +156,12 @@ void Account::noteOverlong(Visitor &visitor) {
   const bool again =
       visitor.overlong_at_ns && visitor.last_end_ns < visitor.overlong_at_ns + kOverlongKnownNs;
   visitor.overlong_at_ns = visitor.last_end_ns;
-  visitor.uncut_until_ns = visitor.last_end_ns + (again ? kOverlongKnownNs : kOverlongOnceNs);
+  const uint64_t due_ns = visitor.stopped_ns > visitor.last_start_ns
+                              ? visitor.stopped_ns
+                              : visitor.last_start_ns + visitor.slice_ns;
+  const uint64_t over_ns = visitor.last_end_ns - std::min(due_ns, visitor.last_end_ns);
+  const uint64_t once_ns = std::clamp(kOverlongTimes * over_ns, kOverlongOnceNs, kOverlongKnownNs);
+  visitor.uncut_until_ns = visitor.last_end_ns + (again ? kOverlongKnownNs : once_ns);
 }
 
 // It gave the rest of its slice away.

@@ -92,9 +92,10 @@ bool Calibration::has(pid_t pid) const {
                      [&](const Own &own) { return own.process->pid() == pid; });
 }
 
-bool Calibration::Own::has(const Tsg &tsg) const {
-  return std::any_of(found.begin(), found.end(),
-                     [&](const Found &one) { return one.tsg.handle == tsg.handle; });
+Calibration::Found *Calibration::Own::find(const Tsg &tsg) {
+  const auto it = std::find_if(found.begin(), found.end(),
+                               [&](const Found &one) { return one.tsg.handle == tsg.handle; });
+  return it == found.end() ? nullptr : &*it;
 }
 
 Calibration::Own *Calibration::byPid(uint32_t pid) {
@@ -179,11 +180,16 @@ Result<void> Calibration::setSlices() {
     for (const Tsg &tsg : own.process->tsgs()) {
       if (!tsg.compute()) continue;
       const auto us = controls_.timesliceUs(own.process->foreign(), tsg);
+      if (!us && (us.error().err == ENOENT || us.error().err == ESRCH)) continue;  // it is gone
       if (!us) return us.error();
-      if (*us == request_.slice_us && own.has(tsg)) continue;
+      Found *found = own.find(tsg);
+      if (*us == request_.slice_us && found) continue;
       const auto done = controls_.setTimeslice(own.process->foreign(), tsg, request_.slice_us);
       if (!done) return done.error();
-      if (!own.has(tsg)) own.found.push_back({tsg, *us});
+      if (found)
+        found->us = *us;
+      else
+        own.found.push_back({tsg, *us});
       own.visits = 0;
       set_ns_ = now_ns_();
     }

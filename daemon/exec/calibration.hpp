@@ -72,7 +72,7 @@ class Calibration {
     uint64_t visits = 0;
     std::vector<Visit> past;
 
-    bool has(const Tsg &tsg) const;
+    Found *find(const Tsg &tsg);
   };
 
   void look();

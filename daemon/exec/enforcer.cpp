@@ -15,8 +15,9 @@ constexpr uint64_t kHoldMaxNs = 450'000'000;
 constexpr uint64_t kBreathUs = 200;
 // After a refusal, before the next try.
 constexpr uint64_t kRetryNs = 1'000'000'000;
-// One change so soon after it was found is its own driver's.
+// So many changes so soon after it was found are its own driver's.
 constexpr uint64_t kSettingUpNs = 2'000'000'000;
+constexpr unsigned kSetUps = 3;
 // In the endless rotation slices are not written anew before so many times what it took.
 constexpr uint64_t kSlicesCostTimes = 25;
 // Of so many that rotate, slices that would all be longer by one factor, up to this, may stay; and
@@ -202,10 +203,11 @@ uint64_t Enforcer::stretchPpm() const {
 // In a crowd of which some sleep and wake all the time, each change of who is awake is one of all
 // slices.
 void Enforcer::writeSlices(uint64_t now_ns) {
-  if (roster_.plan().generation != written_generation_) slices_from_ns_ = 0;
+  const bool is_new = roster_.plan().generation != written_generation_;
+  if (is_new) slices_from_ns_ = 0;
   written_generation_ = roster_.plan().generation;
   const bool waits = core_rotates_endlessly(&core_) && now_ns < slices_from_ns_;
-  const uint64_t stretch_ppm = stretchPpm();
+  const uint64_t stretch_ppm = is_new ? QGPU_PPM : stretchPpm();
   for (const auto &tsg : roster_.tsgs()) {
     if (shouldBeClosed(*tsg) || (waits && tsg->written_us)) continue;
     const uint64_t ppm = isPlanned(*tsg) ? stretch_ppm : QGPU_PPM;
@@ -260,12 +262,12 @@ std::vector<ManagedTsg *> Enforcer::holdOthers(std::initializer_list<const Manag
 
 // The driver in a process that has just made its TSG sets the slice that it will be left with.
 bool Enforcer::isNew(const ManagedTsg &tsg, uint64_t now_ns) const {
-  return !tsg.set_up && now_ns < tsg.found_at_ns + kSettingUpNs;
+  return tsg.set_ups < kSetUps && now_ns < tsg.found_at_ns + kSettingUpNs;
 }
 
 bool Enforcer::isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
   if (!isNew(tsg, now_ns)) return false;
-  tsg.set_up = true;
+  tsg.set_ups++;
   tsg.found_us = found_us;
   if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, tsg.written_us); !done)
     refused(tsg, done.error(), now_ns);

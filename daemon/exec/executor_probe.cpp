@@ -39,7 +39,8 @@ constexpr uint64_t kDistrustEndsNs = 60'000 * kMs;
 constexpr uint64_t kEndingNs = 3000 * kMs;
 // After so many its tenant is known well, in doubt after some more; those are asked no more often
 // than this, all together. In so long one is forgotten.
-constexpr unsigned kAsksSure = 8, kAsksInDoubt = 32;
+// The first of them are cheap, and so few that who is asked once a second has none.
+constexpr unsigned kAsksCheap = 6, kAsksSure = 8, kAsksInDoubt = 32;
 constexpr uint64_t kAskPauseNs = 250 * kMs, kAskForgottenNs = 1000 * kMs;
 // Nor than this many times what one takes: in a crowd all others are stopped for it.
 constexpr uint64_t kAskCostTimes = 100, kAskUnknownCostTimes = 20;
@@ -278,7 +279,7 @@ void Executor::probeEarly(uint64_t now_ns) {
   }
   if (!next) return;
   const unsigned asks = asksOf(*next->tenant);
-  const bool is_unknown = asks < kAsksSure;
+  const bool is_unknown = asks < kAsksCheap;
   next->tenant->asks = asks + 1;
   next->asked_ns = next->tenant->asked_ns = now_ns;
   askEarly(*next, *visitorOf(*next), *holder, now_ns);

@@ -37,7 +37,7 @@ constexpr unsigned kCalmSteps = 3;
 // Guesses after which the client of a new process is found, mostly.
 constexpr unsigned kGuessesUsual = 32;
 // By so much longer must wait whose full look can only add to what is known of it.
-constexpr uint64_t kHandicapNs = 200 * kMs;
+constexpr uint64_t kHandicapNs = 200 * kMs, kCalmHandicapNs = 5000 * kMs;
 
 // Tenants whose hints are kept; a plan has no more.
 constexpr size_t kHintsMax = kMaxTenants;
@@ -71,7 +71,8 @@ std::optional<Looks::Rank> Looks::rankOf(const Process &process, uint64_t now_ns
   if (wait.quick_ns <= now_ns) return Rank{false, wait.quick_ns, process.joined()};
   if (wait.full_ns > now_ns) return std::nullopt;
   const bool known = process.state() == Process::State::kControlled;
-  return Rank{true, wait.full_ns + (known ? kHandicapNs : 0), process.joined()};
+  const uint64_t handicap_ns = process.isCalm() ? kCalmHandicapNs : known ? kHandicapNs : 0;
+  return Rank{true, wait.full_ns + handicap_ns, process.joined()};
 }
 
 unsigned Looks::needOf(const Rank &rank, const Process &process) const {

@@ -53,7 +53,7 @@ struct ManagedTsg {
   uint64_t written_us = 0;  // what was written since; 0 = nothing
   uint64_t uncontrolled_ns = 0;
   uint64_t found_at_ns = 0;  // since when it is managed
-  bool set_up = false;       // its own driver has set its slice since
+  unsigned set_ups = 0;      // how often its own driver has set its slice since
   bool gated = false;
   uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed: the control was issued
   bool breathes = false;    // let run for a moment, because nobody may be stopped for longer

@@ -88,15 +88,20 @@ TEST_F(AccountTest, WhoCouldNotBeCutTwiceIsRememberedForLonger) {
   core_tsg tsg{};
   account->know(kStranger, &tsg);
   Visitor &visitor = *account->visitor(kStranger);
-  for (const uint64_t known_ns : {1000 * kMs, 10'000 * kMs}) {
-    const uint64_t stop_ns = now_ns + 10 * kMs, end_ns = stop_ns + 30 * kMs;
+  struct Row {
+    uint64_t tail_ns, known_ns, pause_ns;
+  };
+  for (const auto &[tail_ns, known_ns, pause_ns] :
+       {Row{30 * kMs, 1000 * kMs, 5000 * kMs}, Row{30 * kMs, 10'000 * kMs, 15'000 * kMs},
+        Row{400 * kMs, 4000 * kMs, 15'000 * kMs}, Row{5000 * kMs, 10'000 * kMs, 0}}) {
+    const uint64_t stop_ns = now_ns + 10 * kMs, end_ns = stop_ns + tail_ns;
     const Switch began[] = {{true, kStranger, 0, now_ns}};
     account->take(began);
     visitor.stopped_ns = visitor.disturbed_ns = stop_ns;
     const Switch ended[] = {{false, kStranger, 0, end_ns}};
     account->take(ended);
     EXPECT_EQ(visitor.uncut_until_ns, end_ns + known_ns);
-    now_ns = end_ns + 5000 * kMs;
+    now_ns = end_ns + pause_ns;
   }
 }
 

@@ -416,7 +416,7 @@ TEST(Executor, SliceThatItsOwnDriverSetsAtFirstIsNoForeignChange) {
   bed.tsg(a).slice_us = 4096;
   bed.run(100 * kMilli);
   EXPECT_NE(bed.tsg(a).slice_us, 4096u);
-  bed.run(1100 * kMilli);
+  bed.run(2000 * kMilli);
   EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u);
   bed.tsg(a).slice_us = 1'000'000;
   bed.run(1200 * kMilli);
