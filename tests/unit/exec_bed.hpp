@@ -28,6 +28,13 @@ inline PlanTenant tenantOf(uint32_t id, uint32_t weight, uint32_t guarantee_ppm 
   return out;
 }
 
+// So many, all alike, of the numbers 1 and up.
+inline std::vector<PlanTenant> equalTenants(uint32_t count) {
+  std::vector<PlanTenant> out;
+  for (uint32_t id = 1; id <= count; id++) out.push_back(tenantOf(id, 100));
+  return out;
+}
+
 struct Bed {
   fakes::TempFolder folder;
   fakes::FakeRm io;

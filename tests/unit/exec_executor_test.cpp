@@ -79,9 +79,7 @@ TEST(Executor, LaunchAndSyncTenantAmongManyGetsItsShare) {
   QGPU_TRACE_SEED();
   Bed bed;
   bed.open();
-  std::vector<PlanTenant> tenants;
-  for (uint32_t i = 1; i <= 4; i++) tenants.push_back(tenantOf(i, 100));
-  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(4)));
   std::vector<size_t> all = {bed.add(1, synced(300))};
   for (uint32_t i = 2; i <= 4; i++) all.push_back(bed.add(i, queued()));
   bed.run(5 * kSecond);
@@ -430,9 +428,7 @@ TEST(Executor, ManyThatEndEarlyAreNotAskedAllTheTime) {
   QGPU_TRACE_SEED();
   Bed bed;
   bed.open();
-  std::vector<PlanTenant> tenants;
-  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
-  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(16)));
   for (uint32_t i = 1; i <= 16; i++) bed.add(i, paced(200, 210, 13));
   bed.run(10 * kSecond);
   const uint64_t before = bed.io.calls[rm::kCtrlTsgPreempt];
@@ -447,9 +443,7 @@ TEST(Executor, SixteenThatSaturateCostFewControls) {
   QGPU_TRACE_SEED();
   Bed bed;
   bed.open();
-  std::vector<PlanTenant> tenants;
-  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
-  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(16)));
   for (uint32_t i = 1; i <= 16; i++) bed.add(i, queued());
   bed.run(6 * kSecond);
   const auto before = bed.io.calls;
@@ -472,9 +466,7 @@ TEST(Executor, AMemberThatIsCorrectedCostsFewWritesOfTheOthers) {
   QGPU_TRACE_SEED();
   Bed bed;
   bed.open();
-  std::vector<PlanTenant> tenants;
-  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
-  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(16)));
   std::vector<size_t> all;
   for (uint32_t i = 1; i <= 16; i++) {
     all.push_back(bed.add(i, queued()));
@@ -499,9 +491,7 @@ TEST(Executor, WhoSleptBesideACrowdHasItsShareAgain) {
   QGPU_TRACE_SEED();
   Bed bed;
   bed.open();
-  std::vector<PlanTenant> tenants;
-  for (uint32_t i = 1; i <= 16; i++) tenants.push_back(tenantOf(i, 100));
-  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(16)));
   std::vector<size_t> all;
   for (uint32_t i = 1; i <= 16; i++) all.push_back(bed.add(i, queued()));
   bed.run(6 * kSecond);

@@ -63,9 +63,7 @@ TEST(ExecutorWindows, ACrowdCostsFewControls) {
                                    std::pair{synced(1000), 60.0}}) {
     Bed bed;
     bed.open();
-    std::vector<PlanTenant> tenants;
-    for (uint32_t id = 1; id <= 16; id++) tenants.push_back(tenantOf(id, 100));
-    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(16)));
     for (uint32_t id = 1; id <= 16; id++) bed.add(id, work);
     bed.run(12 * kSecond);
     const uint64_t before = bed.executor->stats().head.controls;
