@@ -33,6 +33,11 @@ constexpr uint64_t kGapSlackNs = 150'000;
 
 }  // namespace
 
+uint64_t Visitor::overNs() const {
+  const uint64_t due_ns = wasStopped() ? stopped_ns : last_start_ns + slice_ns;
+  return last_end_ns - std::min(due_ns, last_end_ns);
+}
+
 bool Visitor::knowsLongVisit(uint64_t now_ns) const {
   return long_visit_at_ns + kLongKnownNs > now_ns && visits - long_visit_no <= kLongKnownVisits;
 }
@@ -141,10 +146,9 @@ bool Account::wasDisturbed(const Visitor &visitor) const {
   return std::max(visitor.disturbed_ns, taken_off_ns_) >= visitor.last_start_ns;
 }
 
-bool Account::wasOverlong(const Visitor &visitor, uint64_t length_ns) const {
-  if (visitor.stopped_ns > visitor.last_start_ns)
-    return visitor.last_end_ns > visitor.stopped_ns + kTailNs;
-  return visitor.slice_ns && length_ns > visitor.slice_ns + visitor.slice_ns / 4 + kOverlongNs &&
+bool Account::wasOverlong(const Visitor &visitor) const {
+  if (visitor.wasStopped()) return visitor.overNs() > kTailNs;
+  return visitor.slice_ns && visitor.overNs() > visitor.slice_ns / 4 + kOverlongNs &&
          !wasDisturbed(visitor) && othersWaited(visitor);
 }
 
@@ -156,11 +160,8 @@ void Account::noteOverlong(Visitor &visitor) {
   const bool again =
       visitor.overlong_at_ns && visitor.last_end_ns < visitor.overlong_at_ns + kOverlongKnownNs;
   visitor.overlong_at_ns = visitor.last_end_ns;
-  const uint64_t due_ns = visitor.stopped_ns > visitor.last_start_ns
-                              ? visitor.stopped_ns
-                              : visitor.last_start_ns + visitor.slice_ns;
-  const uint64_t over_ns = visitor.last_end_ns - std::min(due_ns, visitor.last_end_ns);
-  const uint64_t once_ns = std::clamp(kOverlongTimes * over_ns, kOverlongOnceNs, kOverlongKnownNs);
+  const uint64_t once_ns =
+      std::clamp(kOverlongTimes * visitor.overNs(), kOverlongOnceNs, kOverlongKnownNs);
   visitor.uncut_until_ns = visitor.last_end_ns + (again ? kOverlongKnownNs : once_ns);
 }
 
@@ -174,7 +175,7 @@ void Account::noteEarly(Visitor &visitor) {
     visitor.early_visits = static_cast<uint8_t>(visitor.early_visits << 1 | is_short);
   // One that was taken off is believed to do as always.
   visitor.early = is_short && (undisturbed || visitor.mostlyEarly());
-  if (wasOverlong(visitor, length)) noteOverlong(visitor);
+  if (wasOverlong(visitor)) noteOverlong(visitor);
   if (visitor.early && undisturbed && visitor.off_ns >= kLongOffNs) {
     visitor.long_visit_ns = params_.computedNs(length);
     visitor.long_visit_at_ns = visitor.last_end_ns;

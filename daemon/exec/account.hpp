@@ -57,6 +57,9 @@ struct Visitor {
   // Not now and then, as somebody whose processor was late, but as one that has gaps.
   bool mostlyEarly() const { return std::popcount(early_visits & 0xfu) >= 3; }
   bool endsEarly() const { return early && mostlyEarly(); }
+  // Of its last visit: it was stopped in it; by how much it went on beyond that, or its slice.
+  bool wasStopped() const { return stopped_ns > last_start_ns; }
+  uint64_t overNs() const;
   // What it does after a long wait says something of what it does now.
   bool knowsLongVisit(uint64_t now_ns) const;
 };
@@ -114,7 +117,7 @@ class Account {
   void lookGap(uint64_t until_ns);
   bool othersWaited(const Visitor &visitor) const;
   bool wasDisturbed(const Visitor &visitor) const;
-  bool wasOverlong(const Visitor &visitor, uint64_t length_ns) const;
+  bool wasOverlong(const Visitor &visitor) const;
   void noteEarly(Visitor &visitor);
   void noteOverlong(Visitor &visitor);
   uint64_t absentFromNs(const Visitor &visitor, uint64_t round_ns) const;

@@ -12,7 +12,8 @@ namespace {
 // Of each: less is a fault of the measurement, more too.
 constexpr uint64_t kCostMinNs = 1'000, kCostMaxNs = 5'000'000;
 constexpr double kSliceUnitNs = 1024;
-// Slices several times as long make so many times fewer visits at least: else they were not in force.
+// Slices several times as long make so many times fewer visits at least: else they were not in
+// force.
 constexpr double kFewerVisits = 2;
 
 struct Field {

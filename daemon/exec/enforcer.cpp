@@ -95,20 +95,15 @@ void Enforcer::chooseMembers() {
   }
 }
 
-// Has it a slice of the plan? Who sleeps keeps what it has until it wakes.
-bool Enforcer::isPlanned(const ManagedTsg &tsg) const {
-  if (!roster_.enforcing() || !tsg.tenant) return false;
-  const ManagedTsg *worker = workerOf(tsg);
-  const core_tsg &core = worker ? worker->core : tsg.core;
-  return core.awake && core.planned_ns;
-}
+bool Enforcer::isEnforced(const ManagedTsg &tsg) const { return roster_.enforcing() && tsg.tenant; }
 
-uint64_t Enforcer::wantedUs(const ManagedTsg &tsg) const {
-  if (!roster_.enforcing() || !tsg.tenant) return tsg.found_us;
-  if (!isPlanned(tsg)) return tsg.sliceUs();
+// Its slice by the plan. Nothing: it has none; who sleeps keeps what it has until it wakes.
+std::optional<uint64_t> Enforcer::plannedUs(const ManagedTsg &tsg) const {
+  if (!isEnforced(tsg)) return std::nullopt;
   // Which TSG of a process computes is not seen: all of them share one slice.
   const ManagedTsg *worker = workerOf(tsg);
   if (!worker) worker = &tsg;
+  if (!worker->core.awake || !worker->core.planned_ns) return std::nullopt;
   const auto siblings = static_cast<uint64_t>(
       std::count_if(roster_.tsgs().begin(), roster_.tsgs().end(),
                     [&](const auto &one) { return one->process == tsg.process; }));
@@ -186,14 +181,21 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   }
 }
 
+// Of those that may run, each with its slice by the plan.
+std::vector<Enforcer::Planned> Enforcer::planned() const {
+  std::vector<Planned> out;
+  for (const auto &tsg : roster_.tsgs())
+    if (!shouldBeClosed(*tsg)) out.push_back({tsg.get(), plannedUs(*tsg)});
+  return out;
+}
+
 // The factor by which the slices of nearly all would be longer than they are. They stay, for that
 // changes no share and makes nobody wait longer, and only who is corrected is written.
-uint64_t Enforcer::stretchPpm() const {
+uint64_t Enforcer::stretchPpm(const std::vector<Planned> &all) const {
   std::vector<uint64_t> ppm;
   if (!core_rotates_endlessly(&core_)) return QGPU_PPM;
-  for (const auto &tsg : roster_.tsgs())
-    if (tsg->written_us && isPlanned(*tsg) && !shouldBeClosed(*tsg))
-      ppm.push_back(wantedUs(*tsg) * QGPU_PPM / tsg->written_us);
+  for (const auto &[tsg, us] : all)
+    if (tsg->written_us && us) ppm.push_back(*us * QGPU_PPM / tsg->written_us);
   if (ppm.size() < kCrowd) return QGPU_PPM;
   const auto middle = ppm.begin() + static_cast<ptrdiff_t>(ppm.size() / 2);
   std::nth_element(ppm.begin(), middle, ppm.end());
@@ -207,13 +209,17 @@ void Enforcer::writeSlices(uint64_t now_ns) {
   if (is_new) slices_from_ns_ = 0;
   written_generation_ = roster_.plan().generation;
   const bool waits = core_rotates_endlessly(&core_) && now_ns < slices_from_ns_;
-  const uint64_t stretch_ppm = is_new ? QGPU_PPM : stretchPpm();
-  for (const auto &tsg : roster_.tsgs()) {
-    if (shouldBeClosed(*tsg) || (waits && tsg->written_us)) continue;
-    const uint64_t ppm = isPlanned(*tsg) ? stretch_ppm : QGPU_PPM;
-    const uint64_t us = std::max<uint64_t>(wantedUs(*tsg) * QGPU_PPM / ppm, 1);
+  const std::vector<Planned> all = planned();
+  const uint64_t stretch_ppm = is_new ? QGPU_PPM : stretchPpm(all);
+  for (const auto &[tsg, planned_us] : all) {
+    if (waits && tsg->written_us) continue;
+    if (!planned_us) {
+      if (!isEnforced(*tsg)) writeSlice(*tsg, tsg->found_us, now_ns);
+      continue;
+    }
+    const uint64_t us = std::max<uint64_t>(*planned_us * QGPU_PPM / stretch_ppm, 1);
     const uint64_t off_us = us > tsg->written_us ? us - tsg->written_us : tsg->written_us - us;
-    if (ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
+    if (stretch_ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
   }
   if (!waits) slices_from_ns_ = now_ns + kSlicesCostTimes * (std::max(card_ns_(), now_ns) - now_ns);
 }

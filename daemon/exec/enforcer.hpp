@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,16 +56,22 @@ class Enforcer {
   bool putAllBack();
 
  private:
+  struct Planned {
+    ManagedTsg *tsg;
+    std::optional<uint64_t> us;  // its slice by the plan
+  };
+
   const ManagedTsg *workerOf(const ManagedTsg &tsg) const;
   std::vector<ManagedTsg *> gated() const;
   bool shouldBeClosed(const ManagedTsg &tsg) const;
   bool isHeld(const ManagedTsg &tsg, uint64_t now_ns) const;
   void chooseMembers();
-  bool isPlanned(const ManagedTsg &tsg) const;
-  uint64_t wantedUs(const ManagedTsg &tsg) const;
+  bool isEnforced(const ManagedTsg &tsg) const;
+  std::optional<uint64_t> plannedUs(const ManagedTsg &tsg) const;
+  std::vector<Planned> planned() const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
   void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
-  uint64_t stretchPpm() const;
+  uint64_t stretchPpm(const std::vector<Planned> &all) const;
   void writeSlices(uint64_t now_ns);
   void writeSlice(ManagedTsg &tsg, uint64_t us, uint64_t now_ns);
   bool recordGates(const std::vector<ManagedTsg *> &tsgs);
