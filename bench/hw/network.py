@@ -11,14 +11,16 @@ import time
 
 BATCHES = [1, 4, 16, 64, 128, 256]
 PHASE_S = 5.0
-# Of each phase, what is left out at its ends: a plan takes hold, batches in flight end.
+# Without enforcement, and then with it, in one phase of the same processes.
+NONE_S, ENFORCED_S = 3.0, 5.0
+# Of each span, what is left out at its ends: a plan takes hold, batches in flight end.
 SETTLE_S, END_S = 1.2, 0.3
 
 
-def start(environments):
+def start(environments, phase_s=PHASE_S):
     """One process an entry, each with its own additions to the environment."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "network_load.py")
-    command = [sys.executable, script, str(PHASE_S)] + [str(b) for b in BATCHES]
+    command = [sys.executable, script, str(phase_s)] + [str(b) for b in BATCHES]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                 text=True, env={**os.environ, **more}) for more in environments]
     for process in running:
@@ -35,39 +37,71 @@ def go(running, seconds=0.3):
     return begin
 
 
-def rates(running, begin):
-    """Images a second of each process, per batch size."""
+def samples_of(running):
+    """Of each process, per batch size, when how many images were done."""
     out = []
     for process in running:
-        samples = json.loads(process.stdout.readline())
+        out.append(json.loads(process.stdout.readline()))
         process.wait(timeout=30)
-        of = []
-        for k, batch in enumerate(BATCHES):
-            low = begin + int((k * PHASE_S + SETTLE_S) * 1e9)
-            high = begin + int(((k + 1) * PHASE_S - END_S) * 1e9)
-            inside = [s for s in samples[str(batch)] if low <= s[0] <= high]
-            if len(inside) < 2:
-                raise ValueError("too few batches of %d" % batch)
-            (t0, n0), (t1, n1) = inside[0], inside[-1]
-            of.append((n1 - n0) / (t1 - t0) * 1e9)
-        out.append(of)
     return out
 
 
-def under_qgpu(bench, policy, tenants):
-    """Rates of two processes under a policy, and what the executor took of a processor."""
+def rates(samples, begin, phase_s=PHASE_S, span=(0.0, PHASE_S)):
+    """Images a second of each process, per batch size, in this span of each phase."""
+    out = []
+    for of in samples:
+        rate = []
+        for k, batch in enumerate(BATCHES):
+            low = begin + int((k * phase_s + span[0] + SETTLE_S) * 1e9)
+            high = begin + int((k * phase_s + span[1] - END_S) * 1e9)
+            inside = [s for s in of[str(batch)] if low <= s[0] <= high]
+            if len(inside) < 2:
+                raise ValueError("too few batches of %d" % batch)
+            (t0, n0), (t1, n1) = inside[0], inside[-1]
+            rate.append((n1 - n0) / (t1 - t0) * 1e9)
+        out.append(rate)
+    return out
+
+
+def controlled(bench, policy, tenants, phase_s):
+    """Two processes under control, and how much of a processor the executor had taken by then."""
     executor = bench.start_executor()
     executor.plan(policy, tenants)
-    running = start([{}, {}])
+    running = start([{}, {}], phase_s)
     for i, process in enumerate(running):
         executor.add(process.pid, i + 1)
     deadline = time.monotonic() + 10
     while len(executor.stats()["objects"]) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    before = executor.stats()
-    a, b = rates(running, go(running, 1.0))
-    after = executor.stats()
-    return a, b, (after["cpu_ns"] - before["cpu_ns"]) / (after["time_ns"] - before["time_ns"])
+    return running, executor.stats()
+
+
+def cpu_since(bench, before):
+    after = bench.executor.stats()
+    return (after["cpu_ns"] - before["cpu_ns"]) / (after["time_ns"] - before["time_ns"])
+
+
+def by_turns(bench, policy, tenants):
+    """Rates without enforcement and under a policy, of the same two processes within each phase."""
+    phase_s = NONE_S + ENFORCED_S
+    running, before = controlled(bench, "best-effort", tenants, phase_s)
+    begin = go(running, 1.0)
+    for k in range(len(BATCHES)):
+        for at, which in ((0.0, "best-effort"), (NONE_S, policy)):
+            due = begin / 1e9 + k * phase_s + at
+            time.sleep(max(0.0, due - time.monotonic()))
+            bench.executor.plan(which, tenants)
+    samples = samples_of(running)
+    cpu = cpu_since(bench, before)
+    none = rates(samples, begin, phase_s, (0.0, NONE_S))
+    return none, rates(samples, begin, phase_s, (NONE_S, phase_s)), cpu
+
+
+def alone_rates():
+    running = start([{}])
+    begin = go(running)
+    (alone,) = rates(samples_of(running), begin)
+    return alone
 
 
 @contextlib.contextmanager
@@ -87,7 +121,8 @@ def under_mps(bench):
     bench.clean()
     with mps_server() as env:
         running = start([{**env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": percent} for percent in ("66", "33")])
-        return rates(running, go(running, 1.0))
+        begin = go(running, 1.0)
+        return rates(samples_of(running), begin)
 
 
 def under_hami(bench, library):
@@ -97,7 +132,8 @@ def under_hami(bench, library):
                           "GPU_CORE_UTILIZATION_POLICY": "FORCE", "LIBCUDA_LOG_LEVEL": "0",
                           "CUDA_DEVICE_MEMORY_SHARED_CACHE": os.path.join(folder, percent)}
                          for percent in ("66", "33")])
-        return rates(running, go(running, 1.0))
+        begin = go(running, 1.0)
+        return rates(samples_of(running), begin)
 
 
 def judge(policy, batch, row):
@@ -125,24 +161,27 @@ def note(bench, policy, a, b, alone, none, **more):
 
 def stage(bench):
     """ResNet-50 fp16, asked 2:1, by batch size: images a second of two processes, of one alone at 256."""
-    running = start([{}])
-    (alone,) = rates(running, go(running))
+    alone = alone_rates()
     for k, batch in enumerate(BATCHES):
         bench.row("network", "alone %d" % batch, rate=alone[k])
-    weights = [{"id": 1, "weight": 200}, {"id": 2, "weight": 100}]
-    a, b, cpu = under_qgpu(bench, "best-effort", weights)
-    none = note(bench, "best-effort", a, b, alone, None, cpu=cpu)
-    a, b, cpu = under_qgpu(bench, "burst-share", weights)
-    note(bench, "burst-share", a, b, alone, none, cpu=cpu)
+    none, enforced, cpu = by_turns(bench, "burst-share", [{"id": 1, "weight": 200}, {"id": 2, "weight": 100}])
+    sums = note(bench, "best-effort", *none, alone, None)
+    note(bench, "burst-share", *enforced, alone, sums, cpu=cpu)
+
+
+def fixed(bench):
+    """The same under fixed-share, 60:30."""
+    alone = alone_rates()
+    tenants = [{"id": 1, "guarantee": 0.6}, {"id": 2, "guarantee": 0.3}]
+    running, before = controlled(bench, "fixed-share", tenants, PHASE_S)
+    begin = go(running, 1.0)
+    a, b = rates(samples_of(running), begin)
+    note(bench, "fixed-share", a, b, alone, None, cpu=cpu_since(bench, before))
 
 
 def others(bench):
-    """The same under fixed-share 60:30, MPS 66:33, and HAMi-core 66:33 where HAMI_LIBRARY names its library."""
-    running = start([{}])
-    (alone,) = rates(running, go(running))
-    fixed = [{"id": 1, "guarantee": 0.6}, {"id": 2, "guarantee": 0.3}]
-    a, b, cpu = under_qgpu(bench, "fixed-share", fixed)
-    note(bench, "fixed-share", a, b, alone, None, cpu=cpu)
+    """The same under MPS 66:33, and HAMi-core 66:33 where HAMI_LIBRARY names its library."""
+    alone = alone_rates()
     if shutil.which("nvidia-cuda-mps-control"):
         note(bench, "mps", *under_mps(bench), alone, None)
     else:

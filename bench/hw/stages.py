@@ -9,6 +9,8 @@ import network
 from loads import ledger_state, worst_deviation
 
 TWO_S = 2_000_000_000
+# What a process has of the card by its setting up is less.
+WORKS_NS = 30_000_000
 # What many lose at least: each a switch in a cycle, which a wake-up of 50 ms bounds.
 SWITCH_NS, MANY_CYCLE_NS = 210_000, 50_000_000
 
@@ -26,6 +28,18 @@ def controlled(bench, pids, timeout=10):
             return [known[pid] for pid in pids]
         time.sleep(0.02)
     raise AssertionError("not under control after %d s: %s" % (timeout, bench.executor.events[-5:]))
+
+
+def working(bench, count, timeout=20):
+    """Waits until each of so many tenants computes: one that starts is under control before that."""
+    at_begin = bench.executor.stats()["tenants"]
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        now = bench.executor.stats()["tenants"]
+        if all(now[i]["run_ns"] >= at_begin[i]["run_ns"] + WORKS_NS for i in range(1, count + 1)):
+            return
+        time.sleep(0.02)
+    raise AssertionError("not at work after %d s" % timeout)
 
 
 def compare(bench, stage, case, loads, asked, spans, alone):
@@ -58,6 +72,7 @@ def shares(bench):
             for i, load in enumerate(running):
                 executor.add(load.pid, i + 1)
             gaps = controlled(bench, [load.pid for load in running])
+            working(bench, n)
             spans = []
             for ratio in ratios:
                 executor.plan("burst-share", tenants_of([100 * w for w in ratio]))
@@ -105,6 +120,7 @@ def delivered(bench):
             for i, load in enumerate(running):
                 executor.add(load.pid, i + 1)
             controlled(bench, [load.pid for load in running], 20)
+            working(bench, n)
             time.sleep(1)
             watched = bench.watch(3)
             loads = bench.end_loads()
@@ -342,4 +358,5 @@ def joins(bench):
 
 STAGES = {f.__name__: f for f in (shares, sync, delivered, ceilings, online, many, joins, cycles, kills)}
 STAGES["network"] = network.stage
+STAGES["fixed"] = network.fixed
 STAGES["others"] = network.others

@@ -28,6 +28,8 @@ constexpr uint64_t kRoundSlackNs = 500'000, kRoundPart = 4;
 // for so long.
 constexpr size_t kStrangersMax = 256;
 constexpr uint64_t kStrangerQuietNs = 10'000'000'000;
+// Contexts of a process that are remembered, some for each of its channels.
+constexpr size_t kContextsMax = 64;
 // A gap so much longer than a switch takes had nobody waiting in it.
 constexpr uint64_t kGapSlackNs = 150'000;
 
@@ -224,6 +226,16 @@ void Account::noteAbsent(uint64_t now_ns) {
   }
 }
 
+void Account::noteContext(Visitor &visitor, uint32_t context) {
+  if (!context) return;  // not told
+  names_contexts_ = true;
+  std::vector<uint32_t> &known = visitor.contexts;
+  if (std::find(known.begin(), known.end(), context) != known.end()) return;
+  if (known.size() == kContextsMax) known.erase(known.begin());
+  known.push_back(context);
+  visitor.new_context = true;
+}
+
 void Account::start(const Switch &record) {
   if (on_) end({false, pid_, 0, record.time_ns});  // its END was lost
   lookGap(record.time_ns);
@@ -237,6 +249,7 @@ void Account::start(const Switch &record) {
     visitor->visits++;
     visitor->off_ns = record.time_ns - std::min(record.time_ns, visitor->last_end_ns);
     visitor->last_start_ns = record.time_ns;
+    noteContext(*visitor, record.context);
   } else {
     noteStranger(pid_, record.time_ns);
   }

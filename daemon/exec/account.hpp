@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "answers.hpp"
 #include "card_params.hpp"
@@ -37,6 +38,9 @@ struct Visitor {
   uint64_t visits = 0;
   uint64_t last_start_ns = 0, last_end_ns = 0;
   uint64_t off_ns = 0;  // before its last START
+  // Numbers of what the trace restored for it, the last ones; one came that was not among them.
+  std::vector<uint32_t> contexts;
+  bool new_context = false;
   bool early = false;   // its last visit ended before its slice
   // Of its last visits that nobody disturbed, a bit each, the last one lowest: it ended early.
   uint8_t early_visits = 0;
@@ -101,6 +105,8 @@ class Account {
   bool holderIdle() const { return on_ && idle_; }
   // How long it takes at most until each that may run and has work has had its turn.
   uint64_t roundNs() const;
+  // Records say which context of a process they are of.
+  bool namesContexts() const { return names_contexts_; }
   // Up to when everything is charged.
   uint64_t chargedNs() const { return core_.looked_ns; }
 
@@ -111,6 +117,7 @@ class Account {
 
   void start(const Switch &record);
   void noteStranger(uint32_t pid, uint64_t at_ns);
+  void noteContext(Visitor &visitor, uint32_t context);
   void end(const Switch &record);
   void begin(uint64_t at_ns);
   void look(uint64_t at_ns, core_seen seen);
@@ -135,6 +142,7 @@ class Account {
   bool begun_ = false;     // the visit is charged from its first instruction on
   bool idle_ = false;      // the holder has no work
   bool gap_idle_ = false;  // nobody is on, and the engine is known to be idle
+  bool names_contexts_ = false;
   uint32_t pid_ = 0;
   uint64_t start_ns_ = 0, end_ns_ = 0;
 };

@@ -157,6 +157,7 @@ class Executor {
   uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
   void probeEarly(uint64_t now_ns);
   void noteEscapes();
+  void noteNewContexts(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);
   void fitCycle();
   uint64_t tenureNs() const;

@@ -4,6 +4,7 @@
 #include <linux/qgpu.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "executor.hpp"
 
@@ -280,6 +281,15 @@ void Executor::noteEscapes() {
   }
 }
 
+// Who runs in a context that it had not before may have a TSG that it had not.
+void Executor::noteNewContexts(uint64_t now_ns) {
+  looks_->hearOfNew(trace_ && account_->namesContexts());
+  for (auto &[id, managed] : processes_) {
+    Visitor *visitor = account_->visitor(static_cast<uint32_t>(id.pid));
+    if (visitor && std::exchange(visitor->new_context, false)) managed.process->noteNew(now_ns);
+  }
+}
+
 void Executor::turnReadBack(uint64_t now_ns) {
   if (now_ns >= read_back_new_ns_ + kReadBackNewNs) {
     read_back_new_ns_ = now_ns;
@@ -396,6 +406,7 @@ uint64_t Executor::turn() {
   turnProcesses(turn_ns_);
   turnTrace(cardNs());
   forgiveStall();
+  noteNewContexts(turn_ns_);
   calibration_->turn(traced_ns_);
   if (trace_) progress_->check(*roster_, core_.looked_ns);
   if (trace_ && roster_->enforcing()) {

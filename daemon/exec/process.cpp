@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "proc.hpp"
 #include "protocol.hpp"
@@ -27,9 +28,13 @@ constexpr uint64_t kEagerNs = 20 * kMs, kPatientNs = 200 * kMs;
 constexpr uint64_t kBlindNs = 2000 * kMs;
 constexpr unsigned kEagerSteps = 100;
 // After TSGs are known: once they are all there, and for those of later contexts, the last one
-// again and again.
+// again and again. Where these are heard of, looks end after so many, but for one in a long time.
 constexpr uint64_t kAgainNs[] = {20 * kMs,   100 * kMs,  500 * kMs,
                                  2000 * kMs, 8000 * kMs, 30'000 * kMs};
+constexpr unsigned kSettledSteps = 4;
+constexpr uint64_t kHeardNs = 300'000 * kMs;
+// Between two looks at one that has something new again and again.
+constexpr uint64_t kNewNs = 1000 * kMs;
 
 // After so many looks at one that is known there is no hurry with the next.
 constexpr unsigned kCalmSteps = 3;
@@ -173,6 +178,17 @@ void Process::lookAgain(uint64_t now_ns) {
   hurries_ = true;
 }
 
+// Until it has settled, looks follow each other anyway.
+void Process::noteNew(uint64_t now_ns) {
+  if (state_ != State::kControlled) return;
+  if (looks()) {
+    has_new_ = true;
+  } else if (steps_ >= kSettledSteps) {
+    next_step_ns_ = std::min(next_step_ns_, std::max(now_ns, finished_ns_ + kNewNs));
+    hurries_ = true;
+  }
+}
+
 bool Process::isCalm() const {
   return state_ == State::kControlled && steps_ >= kCalmSteps && !hurries_;
 }
@@ -283,6 +299,12 @@ bool Process::take(const ObjectScan &scan, uint64_t now_ns) {
   return changed;
 }
 
+// Of one under control.
+uint64_t Process::againNs() const {
+  if (steps_ >= kSettledSteps && looks_->hearsOfNew()) return kHeardNs;
+  return kAgainNs[std::min<size_t>(steps_, std::size(kAgainNs) - 1)];
+}
+
 // The look is over: when is the next?
 void Process::finish(uint64_t now_ns) {
   wait_.quick_ns = wait_.full_ns = kNever;
@@ -291,10 +313,12 @@ void Process::finish(uint64_t now_ns) {
   if (state_ == State::kBlind)
     next_step_ns_ = now_ns + kBlindNs;
   else if (state_ == State::kControlled)
-    next_step_ns_ = now_ns + kAgainNs[std::min<size_t>(steps_, std::size(kAgainNs) - 1)];
+    next_step_ns_ = now_ns + againNs();
   else
     next_step_ns_ = now_ns + (steps_ < kEagerSteps ? kEagerNs : kPatientNs);
   steps_++;
+  finished_ns_ = now_ns;
+  if (std::exchange(has_new_, false)) noteNew(now_ns);
 }
 
 // A look; of one under control only the full one tells more.

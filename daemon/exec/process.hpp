@@ -52,6 +52,10 @@ class Looks {
   const Hint *hint(uint32_t tenant) const;
   void remember(uint32_t tenant, const Hint &hint);
 
+  // Whether noteNew() is called for whoever gets a TSG.
+  bool hearsOfNew() const { return hears_of_new_; }
+  void hearOfNew(bool hears) { hears_of_new_ = hears; }
+
  private:
   // Who is first: quick looks before full ones, then who waits longest, then who joined first.
   using Rank = std::tuple<bool, uint64_t, uint64_t>;
@@ -67,6 +71,7 @@ class Looks {
   uint64_t joined_ = 0;
   uint64_t turn_ns_ = UINT64_MAX;
   unsigned left_ = 0;
+  bool hears_of_new_ = false;
 };
 
 class Process {
@@ -100,6 +105,8 @@ class Process {
   bool isCalm() const;
   // Its objects changed: looks again at the next step.
   void lookAgain(uint64_t now_ns);
+  // It may have a TSG that is not known: looks again soon, after the look that is under way.
+  void noteNew(uint64_t now_ns);
   // The trace says that it runs on the card, and nothing of it was found for long enough.
   void runsUnseen();
   // False when it has ended, or has no longer the descriptor that was duplicated: then the
@@ -142,6 +149,7 @@ class Process {
   void goBlind(const std::string &sentence);
   void begin(uint64_t now_ns);
   void finish(uint64_t now_ns);
+  uint64_t againNs() const;
   void beginQuick(uint64_t now_ns);
   void beginFull();
   // Pieces, until `end` probes were made.
@@ -170,6 +178,7 @@ class Process {
   Wait wait_;
   bool quick_begun_ = false;
   bool hurries_ = false;         // something says that there is more than is known
+  bool has_new_ = false;         // so it did during the look that is under way
   std::deque<ObjectScan> full_;  // the full look that is under way, client by client
   std::vector<Node> nodes_;
   std::vector<Tsg> tsgs_;
@@ -179,6 +188,7 @@ class Process {
   uint64_t named_ns_, controlled_ns_ = 0, next_step_ns_ = 0, probes_ = 0;
   uint64_t guesses_ = 0;   // at clients' handles, on all its nodes
   uint64_t begun_ns_ = 0;  // when the look that is under way was due
+  uint64_t finished_ns_ = 0;
 };
 
 }  // namespace qgpu::exec

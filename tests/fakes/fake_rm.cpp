@@ -21,7 +21,7 @@ constexpr uint64_t kSaveNs = 80'000, kRestoreNs = 80'000, kWarmNs = 30'000;
 constexpr uint64_t kEnableRingNs = 5'000'000;
 constexpr uint32_t kGpuId = 0x600, kRecords = 32768;
 constexpr uint32_t kDevice = 0x5c000002, kSubdevice = 0x5c000003, kTsg = 0x5c000015;
-constexpr uint32_t kNextTsg = 0x100;
+constexpr uint32_t kNextTsg = 0x100, kContextBase = 0x4000;
 constexpr uint32_t kChannel = 0x5c00001c, kCopyTsg = 0x5c00003e, kCopyChannel = 0x5c000040;
 
 }  // namespace
@@ -122,6 +122,7 @@ void FakeRm::record(bool start, const FakeTsg &tsg) {
   r.type = record_type;
   r.tag = start ? rm::kTagStart : rm::kTagEnd;
   r.sequence = sequence_++;
+  r.context = names_contexts ? kContextBase + tsg.id : 0;
   r.pid = static_cast<uint32_t>(tsg.pid);
   r.time_ns = now_ns_;
   pending_.push_back(r);

@@ -79,6 +79,7 @@ class FakeRm final : public exec::RmIo {
   FakeTsg::Lost lose_next = FakeTsg::kNo;
   uint32_t status_of_trace = 0;
   uint16_t record_type = 2;  // of the trace
+  bool names_contexts = true;  // in the trace
   bool permit_duplicates = true, permit_looks = true;
   // A class of doorbell page that the card has.
   uint32_t usermode_class = 0xc661;

@@ -14,7 +14,7 @@ build=$(cd "${1:?usage: run.sh BUILD [OUT] [STAGE...]}" && pwd) || exit 2
 out=${2:-$PWD/hw-results}
 shift; [ $# -gt 0 ] && shift
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(probe system shares sync delivered ceilings online many joins cycles kills network others)
+[ ${#stages[@]} -gt 0 ] || stages=(probe system shares sync delivered ceilings online many joins cycles kills network fixed others)
 
 skip() { echo "skipped: $1"; exit 77; }
 [ -r /proc/driver/nvidia/version ] || skip "the NVIDIA driver is not loaded"

@@ -371,6 +371,38 @@ TEST(ExecutorFaults, AContextThatIsMadeLateIsUnderTheSameCeiling) {
   EXPECT_LE(ran / 5e9, 0.31);
 }
 
+// One that shares by slices is never stopped: the trace tells that another of its contexts runs.
+TEST(ExecutorFaults, AContextThatIsMadeLateIsFoundByTheTrace) {
+  QGPU_TRACE_SEED();
+  for (const bool told : {true, false}) {
+    Bed bed;
+    bed.io.names_contexts = told;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(2)));
+    const size_t a = bed.add(1, queued());
+    bed.add(2, queued());
+    bed.run(20 * kSecond);
+    bed.io.addTsg(bed.children[a]->pid()).work = queued();
+    bed.run(300 * kMilli);
+    EXPECT_EQ(bed.executor->stats().objects.size(), told ? 3u : 2u);
+    bed.run(35 * kSecond);
+    EXPECT_EQ(bed.executor->stats().objects.size(), 3u);
+  }
+}
+
+// And so those who are known cost nothing.
+TEST(ExecutorFaults, NobodyIsLookedAtWhoHasNothingNew) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(16)));
+  for (uint32_t id = 1; id <= 16; id++) bed.add(id, queued());
+  bed.run(20 * kSecond);
+  const uint64_t before = bed.io.calls[rm::kCtrlTsgGetInfo];
+  bed.run(60 * kSecond);
+  EXPECT_EQ(bed.io.calls[rm::kCtrlTsgGetInfo], before);
+}
+
 // It stays on the record of who is stopped, and is let run as soon as that works.
 TEST(ExecutorFaults, WhoCouldNotBeLetRunIsTriedAgain) {
   QGPU_TRACE_SEED();

@@ -133,6 +133,33 @@ TEST(Looks, AWrongHintCostsItsProbesAlone) {
   }
 }
 
+// Who makes contexts without end is looked at once a second, and each look comes to its end.
+TEST(Looks, WhoAlwaysHasSomethingNewIsNotLookedAtAllTheTime) {
+  QGPU_TRACE_SEED();
+  LooksBed bed;
+  bed.looks->hearOfNew(true);
+  Process &process = bed.add(0x15, 0x1c);
+  for (; bed.now_ns < 10'000'000'000; bed.now_ns += 950'000) bed.turn();
+  const uint64_t settled = process.probes();
+  for (; bed.now_ns < 60'000'000'000; bed.now_ns += 950'000) bed.turn();
+  EXPECT_EQ(process.probes(), settled);
+  const uint64_t look = settled / 4;  // the quick one and four
+  for (; bed.now_ns < 90'000'000'000; bed.now_ns += 950'000) {
+    process.noteNew(bed.now_ns);
+    bed.turn();
+  }
+  const uint64_t looks = (process.probes() - settled) / look;
+  EXPECT_GE(looks, 20u);
+  EXPECT_LE(looks, 30u);
+  // What came during a look is found by the next.
+  while (!process.looks()) bed.turn();
+  process.noteNew(bed.now_ns);
+  while (process.looks()) bed.turn();
+  bed.io.tsg(process.pid()).channels.push_back(rm::kCudaObjectBase + 0x30);
+  for (const uint64_t from_ns = bed.now_ns; bed.now_ns < from_ns + 1'100'000'000;) bed.turn();
+  EXPECT_TRUE(bed.knowsAll(process));
+}
+
 // Each tenant's own hint, anybody's for who has none, and the first handles whatever they say.
 TEST(Looks, AnOddLayoutOfOneTenantLeadsNobodyElseAstray) {
   QGPU_TRACE_SEED();
