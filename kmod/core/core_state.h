@@ -355,7 +355,8 @@ struct core_totals {
  * @member_v, @member_recip: the same of the rotation's members; the sum is @rotation.share_ppm
  * @member_changes: how often the members changed, less those who were back at once; never the same
  *                  again after a change that stayed
- * @levelled_v: what of @member_v nobody ran: what those who left had run too little
+ * @levelled_v: what of @member_v no member ran: what those who left had run too little, and what
+ *              newcomers ran before they had a share
  * @visit, @visit_from_ns: who was last seen running, and since when without a break
  * @visit_met: a look found it running, so a switch ends the visit
  * @look_cell_ns, @look_at_ns, @rng: the cell of the grid the next look is in; when; the jitter

@@ -273,6 +273,7 @@ void core_lag_charge(struct core *core, const struct core_tenant *tenant, u64 sp
 {
 	s64 cap_ns = lag_cap(core), limit_ns = (s64)(core->params.smooth_ns >> 1);
 	bool group = core_in_group(tenant);
+	u64 member_v;
 
 	if (core->floor_busy_ppm)
 		core->floor_lag_ns += (s64)env_mul_div(span_ns, core->floor_busy_ppm, CORE_PPM);
@@ -289,5 +290,9 @@ void core_lag_charge(struct core *core, const struct core_tenant *tenant, u64 sp
 	if (tenant->place != CORE_ROTATES)
 		return;
 	core->rotation.run_ns += span_ns;
-	core->member_v += virtual_ns(span_ns, core->rotation.share_ppm, core->member_recip);
+	member_v = virtual_ns(span_ns, core->rotation.share_ppm, core->member_recip);
+	core->member_v += member_v;
+	/* One that just came and has no share yet: the others' slices are not off by that. */
+	if (!tenant->share_ppm)
+		core->levelled_v += member_v;
 }

@@ -212,7 +212,9 @@ static bool trim_one(struct core *core, struct core_tenant *tenant)
 	s32 trim_ppm;
 
 	core_lag_settle(core, tenant);
-	if (tenant->due_broken || !tenant->sharing || tenant->place != CORE_ROTATES) {
+	/* Who was not busy all that time, or has no share yet, is off nothing. */
+	if (tenant->due_broken || !tenant->sharing || !tenant->share_ppm ||
+	    tenant->place != CORE_ROTATES) {
 		core_ledger_restart_due(tenant);
 		return false;
 	}

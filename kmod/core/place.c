@@ -157,6 +157,9 @@ static void set_share(struct core *core, struct core_tenant *tenant, u32 share_p
 	/* What was corrected among others is worth half as much now. */
 	if (share_ppm != tenant->share_ppm)
 		tenant->trim_ppm /= 2;
+	/* Until now it was entitled to nothing, and ran. */
+	if (!tenant->share_ppm)
+		core_ledger_restart_due(tenant);
 	tenant->share_ppm = share_ppm;
 	core->stale |= held != tenant->held;
 	tenant->held = held;

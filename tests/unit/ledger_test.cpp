@@ -318,6 +318,49 @@ TEST(Trim, IsLimited) {
   EXPECT_EQ(b.core.trim_ppm, CORE_TRIM_MAX_PPM);
 }
 
+// Looks a millisecond apart that find this one.
+void lookAt(Bench &bench, Tenant &who, uint64_t ns) {
+  for (const uint64_t until = bench.now + ns; bench.now < until;)
+    look(bench, bench.now + kMilli, &who);
+}
+
+// Between its first work and the plan that gives it a share it is entitled to nothing.
+TEST(Trim, WhatANewcomerRanBeforeItHadAShareIsNoDrift) {
+  Bench bench;
+  auto &a = bench.add(), &b = bench.add();
+  bench.work(a);
+  bench.plan();
+  core_pick(&bench.core, bench.now);
+  core_taken(&bench.core, bench.now, nullptr, 0);
+  lookAt(bench, a, 2 * kSecond);
+  lookAt(bench, b, 50 * kMilli);
+  core_pick(&bench.core, bench.now);
+  EXPECT_EQ(a.core.share_ppm, CORE_PPM / 2);
+  EXPECT_EQ(a.core.trim_ppm, 0);
+  EXPECT_EQ(b.core.trim_ppm, 0);
+  Rotating engine(bench, a, b, 1.0);
+  engine.runFor(20 * kSecond);
+  EXPECT_EQ(a.core.trim_ppm, 0);
+  EXPECT_EQ(b.core.trim_ppm, 0);
+}
+
+TEST(Trim, WhatRanUnderAnotherPolicyIsNoDrift) {
+  Bench bench(CORE_BEST_EFFORT);
+  auto &a = bench.add({.weight = 200}), &b = bench.add();
+  bench.saturate();
+  core_taken(&bench.core, bench.now, nullptr, 0);
+  for (int i = 0; i < 100; i++) {
+    lookAt(bench, a, 10 * kMilli);
+    lookAt(bench, b, 10 * kMilli);
+  }
+  core_policy_set(&bench.core, CORE_BURST_SHARE, 0);
+  lookAt(bench, a, 20 * kMilli);
+  lookAt(bench, b, 20 * kMilli);
+  core_pick(&bench.core, bench.now);
+  EXPECT_EQ(a.core.trim_ppm, 0);
+  EXPECT_EQ(b.core.trim_ppm, 0);
+}
+
 TEST(Trim, LeavesARightEngineAlone) {
   Bench bench;
   auto &a = bench.add({.weight = 200}), &b = bench.add();
