@@ -74,10 +74,10 @@ INSTANTIATE_TEST_SUITE_P(Promises, MixedCard,
                          byName);
 INSTANTIATE_TEST_SUITE_P(
     BrokenWindows, MixedCard,
-    ::testing::Values(Row{"AsksSixPercent", kAsksSixPercent, false, 60, 0, 0.25, 1.2},
-                      Row{"Syncs", kSyncs, false, 45, 0, 0.25, 1.2},
-                      Row{"AsksSixPercentAlone", kAsksSixPercent, true, 0, 60, 0.25, 1.2},
-                      Row{"SyncsAlone", kSyncs, true, 0, 0, 0.25, 1.2}),
+    ::testing::Values(Row{"AsksSixPercent", kAsksSixPercent, false, 60, 0, 0.3, 1.2},
+                      Row{"Syncs", kSyncs, false, 45, 0, 0.3, 1.2},
+                      Row{"AsksSixPercentAlone", kAsksSixPercent, true, 0, 60, 0.3, 1.2},
+                      Row{"SyncsAlone", kSyncs, true, 0, 0, 0.3, 1.2}),
     byName);
 
 // Fixed 20 % and seven by weight.
