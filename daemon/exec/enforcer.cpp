@@ -97,17 +97,26 @@ void Enforcer::chooseMembers() {
 
 bool Enforcer::isEnforced(const ManagedTsg &tsg) const { return roster_.enforcing() && tsg.tenant; }
 
-// Its slice by the plan. Nothing: it has none; who sleeps keeps what it has until it wakes.
-std::optional<uint64_t> Enforcer::plannedUs(const ManagedTsg &tsg) const {
-  if (!isEnforced(tsg)) return std::nullopt;
+// Waits are promised by slices that who sleeps has as well when it wakes.
+bool Enforcer::keepsWaits() const { return core_.online_count || roster_.promisesWaits(); }
+
+// By the plan. No slice: it has none; who sleeps keeps what it has until it wakes, unless waits are
+// kept.
+Enforcer::Planned Enforcer::plannedOf(ManagedTsg &tsg) const {
+  Planned out{&tsg, std::nullopt, false};
+  if (!isEnforced(tsg)) return out;
   // Which TSG of a process computes is not seen: all of them share one slice.
   const ManagedTsg *worker = workerOf(tsg);
-  if (!worker) worker = &tsg;
-  if (!worker->core.awake || !worker->core.planned_ns) return std::nullopt;
+  const core_tsg &of = worker ? worker->core : tsg.core;
+  out.sleeps = !of.awake;
+  if (!of.planned_ns || (out.sleeps && !keepsWaits())) return out;
   const auto siblings = static_cast<uint64_t>(
       std::count_if(roster_.tsgs().begin(), roster_.tsgs().end(),
                     [&](const auto &one) { return one->process == tsg.process; }));
-  return std::max<uint64_t>(params_.sliceUs(core_slice_ns(&core_, &worker->core) / siblings), 1);
+  const uint64_t slice_ns = out.sleeps ? of.planned_ns : core_slice_ns(&core_, &of);
+  // Of a visit that is shorter than the shortest nothing would be seen.
+  out.us = params_.sliceUs(std::max(slice_ns / siblings, params_.slice_min_ns));
+  return out;
 }
 
 void Enforcer::refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns) {
@@ -185,7 +194,7 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
 std::vector<Enforcer::Planned> Enforcer::planned() const {
   std::vector<Planned> out;
   for (const auto &tsg : roster_.tsgs())
-    if (!shouldBeClosed(*tsg)) out.push_back({tsg.get(), plannedUs(*tsg)});
+    if (!shouldBeClosed(*tsg)) out.push_back(plannedOf(*tsg));
   return out;
 }
 
@@ -194,8 +203,8 @@ std::vector<Enforcer::Planned> Enforcer::planned() const {
 uint64_t Enforcer::stretchPpm(const std::vector<Planned> &all) const {
   std::vector<uint64_t> ppm;
   if (!core_rotates_endlessly(&core_)) return QGPU_PPM;
-  for (const auto &[tsg, us] : all)
-    if (tsg->written_us && us) ppm.push_back(*us * QGPU_PPM / tsg->written_us);
+  for (const auto &[tsg, us, sleeps] : all)
+    if (tsg->written_us && us && !sleeps) ppm.push_back(*us * QGPU_PPM / tsg->written_us);
   if (ppm.size() < kCrowd) return QGPU_PPM;
   const auto middle = ppm.begin() + static_cast<ptrdiff_t>(ppm.size() / 2);
   std::nth_element(ppm.begin(), middle, ppm.end());
@@ -208,18 +217,19 @@ void Enforcer::writeSlices(uint64_t now_ns) {
   const bool is_new = roster_.plan().generation != written_generation_;
   if (is_new) slices_from_ns_ = 0;
   written_generation_ = roster_.plan().generation;
-  const bool waits = core_rotates_endlessly(&core_) && now_ns < slices_from_ns_;
+  const bool waits = core_rotates_endlessly(&core_) && !keepsWaits() && now_ns < slices_from_ns_;
   const std::vector<Planned> all = planned();
   const uint64_t stretch_ppm = is_new ? QGPU_PPM : stretchPpm(all);
-  for (const auto &[tsg, planned_us] : all) {
+  for (const auto &[tsg, planned_us, sleeps] : all) {
     if (waits && tsg->written_us) continue;
     if (!planned_us) {
       if (!isEnforced(*tsg)) writeSlice(*tsg, tsg->found_us, now_ns);
       continue;
     }
-    const uint64_t us = std::max<uint64_t>(*planned_us * QGPU_PPM / stretch_ppm, 1);
+    const uint64_t ppm = sleeps ? QGPU_PPM : stretch_ppm;
+    const uint64_t us = std::max<uint64_t>(*planned_us * QGPU_PPM / ppm, 1);
     const uint64_t off_us = us > tsg->written_us ? us - tsg->written_us : tsg->written_us - us;
-    if (stretch_ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
+    if (ppm == QGPU_PPM || off_us * kNearPart > us) writeSlice(*tsg, us, now_ns);
   }
   if (!waits) slices_from_ns_ = now_ns + kSlicesCostTimes * (std::max(card_ns_(), now_ns) - now_ns);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the core decided, on the card: slices of TSGs that are awake, gates of those that have work
-// and are not admitted. Values are written only when they differ; read back each second, and put
-// back when somebody else wrote them. At the end everything is as it was found.
+// What the core decided, on the card: slices of TSGs that are awake, and while waits are kept of
+// those that sleep; gates of those that have work and are not admitted. Values are written only
+// when they differ; read back each second, and put back when somebody else wrote them. At the end
+// everything is as it was found.
 //
 // A change of a window enables first, writes slices, disables last: the card is never left without
 // work, and for less than a millisecond both are admitted.
@@ -59,6 +60,7 @@ class Enforcer {
   struct Planned {
     ManagedTsg *tsg;
     std::optional<uint64_t> us;  // its slice by the plan
+    bool sleeps;
   };
 
   const ManagedTsg *workerOf(const ManagedTsg &tsg) const;
@@ -67,7 +69,8 @@ class Enforcer {
   bool isHeld(const ManagedTsg &tsg, uint64_t now_ns) const;
   void chooseMembers();
   bool isEnforced(const ManagedTsg &tsg) const;
-  std::optional<uint64_t> plannedUs(const ManagedTsg &tsg) const;
+  bool keepsWaits() const;
+  Planned plannedOf(ManagedTsg &tsg) const;
   std::vector<Planned> planned() const;
   void open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);
   void close(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns);

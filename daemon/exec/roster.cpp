@@ -162,6 +162,8 @@ void Roster::apply(const Plan &plan) {
   }
   if (plan_.policy != plan.head.policy || plan_.cycle_ns != plan.head.cycle_ns || !plan_.generation)
     core_policy_set(&core_, static_cast<core_policy>(plan.head.policy), plan.head.cycle_ns);
+  promises_waits_ = std::any_of(plan.tenants.begin(), plan.tenants.end(),
+                                [](const PlanTenant &asked) { return asked.wake_ns != 0; });
   plan_ = plan.head;
 }
 

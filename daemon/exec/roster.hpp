@@ -96,6 +96,8 @@ class Roster {
   void goByClock() { by_clock_ = true; }
   const PlanRequest &plan() const { return plan_; }
   bool enforcing() const { return plan_.policy != CORE_BEST_EFFORT; }
+  // Does anybody have a wake_within?
+  bool promisesWaits() const { return promises_waits_; }
   // A window that its owner leaves empty is nobody else's.
   bool leavesIdle() const {
     return plan_.policy == CORE_FIXED_SHARE || plan_.policy == CORE_EQUAL_SHARE;
@@ -118,7 +120,7 @@ class Roster {
   void moveTsg(ManagedTsg &tsg, ManagedTenant *tenant);
 
   core &core_;
-  bool by_clock_ = false;
+  bool by_clock_ = false, promises_waits_ = false;
   PlanRequest plan_{};
   std::map<uint32_t, std::unique_ptr<ManagedTenant>> tenants_;
   std::list<std::unique_ptr<ManagedTsg>> tsgs_;

@@ -137,5 +137,31 @@ TEST(ExecutorWindows, WaitsThatWerePromisedAreKept) {
     }
 }
 
+// Each of the others had the engine beside one alone, so its slice was long when it fell asleep.
+TEST(ExecutorWindows, APromisedWaitIsKeptWhenAllWakeAtOnce) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  constexpr uint64_t kWakeNs = 25 * kMilli, kStepNs = 100'000;
+  std::vector<PlanTenant> tenants = equalTenants(8);
+  tenants[0].wake_ns = kWakeNs;
+  const auto done = bed.plan(QGPU_POLICY_BURST_SHARE, tenants);
+  ASSERT_TRUE(done) << done.error().text();
+  std::vector<size_t> all;
+  for (const PlanTenant &tenant : tenants) all.push_back(bed.add(tenant.id, {}));
+  const size_t neighbour = all[1];
+  bed.tsg(neighbour).work = queued();
+  for (size_t i = 2; i < all.size(); i++) {
+    bed.tsg(all[i]).work = queued();
+    bed.run(1 * kSecond);
+    bed.tsg(all[i]).work = {};
+    bed.run(100 * kMilli);
+  }
+  for (const size_t i : all) bed.tsg(i).work = queued();
+  const uint64_t from_ns = bed.io.nowNs(), run_ns = bed.tsg(all[0]).run_ns;
+  while (bed.tsg(all[0]).run_ns == run_ns && bed.io.nowNs() < from_ns + kSecond) bed.run(kStepNs);
+  EXPECT_LE(bed.io.nowNs() - from_ns, kWakeNs + kStepNs);
+}
+
 }  // namespace exec_windows_test
 }  // namespace qgpu::exec
