@@ -117,11 +117,16 @@ u64 core_wait_pressed_ns(const struct core_params *params, u32 count)
 	return 2 * params->sample_ns + count * window_ns;
 }
 
-/* What one of them has of a plan at least, on average: no more is lost to switching, and who has
- * the shortest slice that can be written, and 1/64 for rounding, has room in it. */
+/* What the shortest slice may be when it is written. */
+static u64 shortest_ns(const struct core_params *params)
+{
+	return params->slice_min_ns + (params->slice_min_ns >> 6);
+}
+
+/* What one of them has of a plan at least, on average: no more is lost to switching. */
 static u64 least_slice_ns(const struct core_params *params)
 {
-	return max(params->switch_ns, params->slice_min_ns + (params->slice_min_ns >> 6));
+	return max(params->switch_ns, shortest_ns(params));
 }
 
 u64 core_slices_within_ns(const struct core_params *params, u32 awake, u32 asleep, u64 wait_ns)
@@ -138,6 +143,13 @@ u64 core_slices_within_ns(const struct core_params *params, u32 awake, u32 aslee
 u64 core_online_bound_ns(const struct core_params *params, u32 online)
 {
 	return online * CORE_OTHER_SLICE_MIN_NS + (online + 1) * params->switch_ns;
+}
+
+u64 core_online_written_ns(const struct core_params *params, u32 online)
+{
+	u64 each_ns = max(CORE_OTHER_SLICE_MIN_NS, shortest_ns(params));
+
+	return online * (each_ns - CORE_OTHER_SLICE_MIN_NS);
 }
 
 /* ---- settings ---- */
@@ -236,8 +248,9 @@ struct core_wake_bound core_wake_bound_of(const struct core_crowd *crowd,
 	struct core_wake_bound bound = { U64_MAX, CORE_HINDERED_BY_SWITCHES };
 
 	if (settings->class_ == CORE_ONLINE) {
-		bound.ns =
-			core_online_bound_ns(crowd->params, crowd->online) + crowd->load.burst_ns;
+		bound.ns = core_online_bound_ns(crowd->params, crowd->online) +
+			   core_online_written_ns(crowd->params, crowd->online) +
+			   crowd->load.burst_ns;
 	} else if (is_clocked(settings)) {
 		bound.ns = clocked_bound(crowd, settings->guarantee_ppm);
 	} else if (crowd->online) {

@@ -84,6 +84,8 @@ u64 core_wait_clocked_ns(const struct core_params *params, u64 budget_ns, u64 pe
  * other's slice and the slices of those beside it, and a switch before each and before its own
  */
 u64 core_online_bound_ns(const struct core_params *params, u32 online);
+/* By how much those slices may be longer when they are written. */
+u64 core_online_written_ns(const struct core_params *params, u32 online);
 
 /**
  * core_is_fixed() - guarantee and ceiling are one share of the wall: windows on the clock

@@ -45,6 +45,12 @@ u64 core_plan_from_ns(const struct core *core);
 struct core_load core_windows_load(const struct core *core);
 struct core_load core_group_load(const struct core *core);
 
+/**
+ * core_parts_cycle() - the longest cycle of which the others of nobody have more than its
+ * part.others_ns; U64_MAX = it does not matter (parts.c)
+ */
+u64 core_parts_cycle(const struct core *core);
+
 /*
  * online.c; used between the files of the core: @online_cycle_ns is what the slices of online
  * tenants are parts of; then those of one of them.

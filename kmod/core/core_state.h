@@ -93,6 +93,15 @@ enum core_place {
 };
 
 /**
+ * struct core_part - what a tenant has of each cycle, or is taken to have
+ * @share_ppm, @least_ns: that share, or this if that is more; 0, 0 = nothing
+ * @others_ns: so much all others may have in sum; U64_MAX = whatever they have
+ */
+struct core_part {
+	u64 share_ppm, least_ns, others_ns;
+};
+
+/**
  * struct core_tenant - one tenant on one runlist; embedded in the caller's
  *
  * Settings and plan:
@@ -109,6 +118,7 @@ enum core_place {
  *                         @capped; 0 = neither
  * @trim_ppm: correction of T by the ledger, -100000 ... 100000
  * @held: it is awake and its share is 0: not admitted
+ * @part: parts.c's, while a cycle is found
  *
  * Fit:
  * @misfit: does not fit the rotation
@@ -179,6 +189,7 @@ struct core_tenant {
 	bool capped;
 	s32 trim_ppm;
 	bool held;
+	struct core_part part;
 
 	bool misfit;
 	s64 excess_ns, fit_lag_ns, fit_joined_ns, fit_level_v, fit_round_ns;

@@ -11,8 +11,6 @@
 #define CANDIDATES_MAX 64u
 /* A cycle asked for gives nobody a slice below this on average. */
 #define SLICE_FLOOR_NS 20000ull
-/* So often the cycle is made shorter for slices that are the least there are. */
-#define FIT_ROUNDS 8
 
 static u64 plan_gap(const struct core *core)
 {
@@ -74,7 +72,6 @@ struct group {
 	u32 least_ppm;	/* of shares */
 	u64 spread_ppm; /* largest phi * (1 - phi), of shares that add up to one */
 	u64 wake_ns;	/* longest cycle that keeps the promised waits */
-	u32 rounds;	/* so often it was made shorter */
 	struct core_load load;
 };
 
@@ -97,96 +94,55 @@ static u64 trimmed_ppm(const struct core_tenant *tenant)
 	return env_div((u64)tenant->share_ppm * (u64)((s64)CORE_PPM + tenant->trim_ppm), CORE_PPM);
 }
 
-/* Slices at a cycle: those that are the least there are, and the shares of the longer ones. */
-struct parts {
-	u64 least_ns, longer_ppm;
-};
-
 static u64 least_of(const struct core *core, const struct core_tenant *tenant)
 {
 	return tenant->awake_count * core->params.slice_min_ns;
 }
 
-/* At the cycle that was found last; after all rounds as if it had the least and its part beside. */
-static struct parts parts_of(const struct core *core, const struct group *group,
-			     const struct core_tenant *tenant)
-{
-	struct parts parts = { least_of(core, tenant), trimmed_ppm(tenant) };
-	u64 part_ns;
-
-	if (group->rounds == FIT_ROUNDS)
-		return parts;
-	if (group->wake_ns == U64_MAX) {
-		parts.least_ns = 0;
-		return parts;
-	}
-	part_ns = env_mul_div(group->wake_ns, parts.longer_ppm, group->share_ppm);
-	if (part_ns > parts.least_ns)
-		parts.least_ns = 0;
-	else
-		parts.longer_ppm = 0;
-	return parts;
-}
-
 /* A sleeper with a promise may wake: then it waits for all the others. */
-static u64 cycle_for_wake(const struct core *core, const struct core_tenant *tenant,
-			  const struct group *group, struct parts others)
+static u64 others_of(const struct core *core, const struct core_tenant *tenant,
+		     const struct group *group)
 {
 	u64 wake_ns = core_load_spare(&group->load, tenant->asked.wake_ns);
-	u64 rest_ns = core_slices_within_ns(&core->params, group->tsgs, group->sleepers, wake_ns);
-	struct parts own;
+	u64 others_ns = core_slices_within_ns(&core->params, group->tsgs, group->sleepers, wake_ns);
 
-	if (tenant->share_ppm) {
-		own = parts_of(core, group, tenant);
-		others.least_ns -= own.least_ns;
-		others.longer_ppm -= own.longer_ppm;
-	}
-	if (!others.longer_ppm)
-		return U64_MAX;
 	/* Written slices may be longer by 1/256. */
-	rest_ns -= rest_ns >> 7;
-	rest_ns = max(rest_ns, others.least_ns + core->params.switch_ns) - others.least_ns;
-	return env_mul_div(rest_ns, group->share_ppm, others.longer_ppm);
+	return others_ns - (others_ns >> 7);
 }
 
-static u64 cycle_for_wakes(const struct core *core, const struct group *group)
+/* Who falls asleep or wakes has 2 * s by one plan and its part by the other: what of that is below
+ * s counts as s (theory.rst, WAITS). */
+static void plan_part(const struct core *core, struct core_tenant *tenant,
+		      const struct group *group)
 {
-	struct parts all = { 0, 0 }, part;
-	const struct core_tenant *tenant;
-	u64 cycle_ns = group->wake_ns;
+	const struct core_params *p = &core->params;
+
+	tenant->part = (struct core_part){ .others_ns = U64_MAX };
+	if (!core_in_group(tenant))
+		return;
+	if (tenant->asked.wake_ns && core_tenant_present(tenant))
+		tenant->part.others_ns = others_of(core, tenant, group);
+	if (!tenant->share_ppm)
+		return;
+	tenant->part.share_ppm = trimmed_ppm(tenant);
+	tenant->part.least_ns = tenant->awake_count * max(p->slice_min_ns, p->switch_ns);
+}
+
+/* The longest cycle of the group that keeps the promised waits. */
+static u64 keep_wakes(struct core *core, const struct group *group)
+{
+	u64 cycle_ns;
 	u32 i;
 
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		if (!core_in_group(tenant) || !tenant->share_ppm)
-			continue;
-		part = parts_of(core, group, tenant);
-		all.least_ns += part.least_ns;
-		all.longer_ppm += part.longer_ppm;
-	}
-	for (i = 0; i < core->tenant_count; i++) {
-		tenant = core->tenants[i];
-		if (core_in_group(tenant) && tenant->asked.wake_ns && core_tenant_present(tenant))
-			cycle_ns = min(cycle_ns, cycle_for_wake(core, tenant, group, all));
-	}
-	return cycle_ns;
+	for (i = 0; i < core->tenant_count; i++)
+		plan_part(core, core->tenants[i], group);
+	cycle_ns = core_parts_cycle(core);
+	if (cycle_ns == U64_MAX)
+		return cycle_ns;
+	return max(env_mul_div(cycle_ns, group->share_ppm, CORE_PPM), core->params.switch_ns);
 }
 
-/* Slices that cannot be shorter leave the less to the longer ones, of whom the shorter cycle makes
- * some too short. */
-static void keep_wakes(const struct core *core, struct group *group)
-{
-	u64 wake_ns;
-
-	for (group->rounds = 0; group->rounds <= FIT_ROUNDS; group->rounds++) {
-		wake_ns = cycle_for_wakes(core, group);
-		if (wake_ns == group->wake_ns)
-			break;
-		group->wake_ns = wake_ns;
-	}
-}
-
-static struct group survey(const struct core *core)
+static struct group survey(struct core *core)
 {
 	struct group group = { .least_ppm = CORE_PPM, .wake_ns = U64_MAX };
 	const struct core_tenant *tenant;
@@ -215,7 +171,7 @@ static struct group survey(const struct core *core)
 			max(group.spread_ppm, env_div(part_ppm * (CORE_PPM - part_ppm), CORE_PPM));
 	}
 	if (group.share_ppm)
-		keep_wakes(core, &group);
+		group.wake_ns = keep_wakes(core, &group);
 	return group;
 }
 

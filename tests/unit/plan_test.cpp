@@ -304,6 +304,36 @@ TEST(Plan, OfAPromisedWaitKeepsIt) {
   }
 }
 
+// One has the most of one plan, another of the next, and who slept or will has 2*s of either: among
+// tenants of which most would have less.
+TEST(Plan, OfAPromisedWaitKeepsItWhoeverFallsAsleep) {
+  Bench bench;
+  const size_t small = 8;
+  auto &waiter = bench.add();
+  auto &first = bench.add({.weight = 10'000}), &then = bench.add({.weight = 10'000});
+  std::vector<Tenant *> few;
+  for (size_t i = 0; i < small; ++i) few.push_back(&bench.add({.weight = 1}));
+  const u64 wake_ns = 10 * kMilli;
+  const core_settings asked = promised({}, wake_ns);
+  core_tenant_set(&bench.core, &waiter.core, &asked);
+  bench.work(first);
+  for (Tenant *one : few) bench.work(*one);
+  bench.plan();
+  u64 slices_ns = first.tsgs[0]->planned_ns;
+  for (Tenant *one : few) ASSERT_LT(one->tsgs[0]->planned_ns, kSwitch);
+  for (int look = 0; look < 2; ++look) {
+    bench.work(first, false);
+    for (Tenant *one : few) bench.work(*one, false);
+    bench.now += kSecond;
+  }
+  bench.work(then);
+  bench.plan();
+  slices_ns += then.tsgs[0]->planned_ns;
+  for (Tenant *one : few) slices_ns += one->tsgs[0]->planned_ns;
+  EXPECT_EQ(few[0]->tsgs[0]->planned_ns, 2 * kSwitch);
+  EXPECT_LE(core_wait_rotating_ns(&bench.core.params, small + 3, slices_ns), wake_ns);
+}
+
 // The slices of those beside the one that has the least share are what the wait leaves.
 TEST(Plan, OfSeveralOnlineTenantsKeepsTheirWaits) {
   std::mt19937_64 random(seed());
@@ -312,7 +342,8 @@ TEST(Plan, OfSeveralOnlineTenantsKeepsTheirWaits) {
     const core_params p = round % 2 ? rmParams() : params();
     Bench bench(CORE_BURST_SHARE, 64, p);
     const u64 n = 1 + random() % 12;
-    const u64 bound_ns = core_online_bound_ns(&p, static_cast<u32>(n));
+    const u64 bound_ns = core_online_bound_ns(&p, static_cast<u32>(n)) +
+                         core_online_written_ns(&p, static_cast<u32>(n));
     const u64 wake_ns = std::max<u64>(bound_ns, 500 * kMicro) * (16 + random() % 64) / 16;
     for (u64 i = 0; i < n; ++i)
       bench.add({.weight = static_cast<uint32_t>(std::exp2(random() % 1329 / 100.0))});
@@ -322,10 +353,11 @@ TEST(Plan, OfSeveralOnlineTenantsKeepsTheirWaits) {
       core_tenant_set(&bench.core, &tenant->core, &asked);
     }
     bench.plan();
-    u64 all_ns = bench.core.other_slice_ns + (n + 1) * p.switch_ns;
-    for (auto &tenant : bench.tenants) all_ns += tenant->tsgs[0]->planned_ns;
+    // As they are written.
+    u64 all_ns = p.slice_round(bench.core.other_slice_ns) + (n + 1) * p.switch_ns;
+    for (auto &tenant : bench.tenants) all_ns += p.slice_round(tenant->tsgs[0]->planned_ns);
     for (auto &tenant : bench.tenants)
-      ASSERT_LE(all_ns - tenant->tsgs[0]->planned_ns, wake_ns) << "round " << round;
+      ASSERT_LE(all_ns - p.slice_round(tenant->tsgs[0]->planned_ns), wake_ns) << "round " << round;
   }
 }
 
