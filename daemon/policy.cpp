@@ -179,11 +179,14 @@ class CardCompiler {
       case Hindrance::kWindows:
         return "no wait can be promised beside windows that may take all the time";
       case Hindrance::kSwitches:
+      case Hindrance::kWeights:
         break;
     }
     if (bound.ns > kWakeMaxNs) return "no wait of 10s or less can be";
     // Whole microseconds.
-    return "must be " + quoted(durationText((bound.ns + 999) / 1000 * 1000)) + " at least";
+    const std::string least = quoted(durationText((bound.ns + 999) / 1000 * 1000)) + " at least";
+    return "must be " + least +
+           (bound.by == Hindrance::kWeights ? ", or slices could not follow the weights" : "");
   }
 
   // Who makes its wait longer.

@@ -401,9 +401,11 @@ std::vector<WakeBound> wakeBoundsOf(const DesiredCard &card, uint64_t switch_ns)
   core_crowd crowd;
   core_crowd_of(&crowd, &params, settings.data(), static_cast<u32>(settings.size()));
   std::vector<WakeBound> bounds;
+  const core_settings *known = settings.data();
   for (const DesiredTenant &tenant : card.tenants) {
-    const core_settings asked = coreSettings(tenant.settings);
-    const core_wake_bound bound = core_wake_bound_of(&crowd, &asked);
+    const core_settings stranger = coreSettings(tenant.settings);
+    const core_wake_bound bound =
+        core_wake_bound_of(&crowd, isKnown(card, tenant) ? known++ : &stranger);
     bounds.push_back({bound.ns, static_cast<Hindrance>(bound.by)});
   }
   return bounds;

@@ -78,8 +78,8 @@ class PromiseBook {
   std::deque<Entry> entries_;
 };
 
-// Why no wait can be promised: the same values as enum core_hindrance.
-enum class Hindrance { kSwitches, kOnline, kShares, kWindows };
+// Why no shorter wait can be promised, or none: the same values as enum core_hindrance.
+enum class Hindrance { kSwitches, kWeights, kOnline, kShares, kWindows };
 
 struct WakeBound {
   uint64_t ns;  // the shortest wait that can be promised; UINT64_MAX = none

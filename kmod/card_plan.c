@@ -245,8 +245,9 @@ static const struct sentence sentences[] = {
 	  "a longest wait is not enforced under this policy" },
 };
 
-/* A wait that cannot be promised at all. */
+/* Why a wait cannot be promised, or not one so short. */
 static const char *const hindrances[] = {
+	[CORE_HINDERED_BY_WEIGHTS] = "slices for so short a wait would not follow the weights",
 	[CORE_HINDERED_BY_ONLINE] = "no wait can be promised beside online tenants",
 	[CORE_HINDERED_BY_SHARES] = "no wait can be promised where others may leave it nothing",
 	[CORE_HINDERED_BY_WINDOWS] =

@@ -73,7 +73,9 @@ Error wakeRefusal(const core_refusal &refusal, const std::string &field) {
     return {ENOSPC, "no longest wait can be promised beside these tenants", field};
   return {ENOSPC,
           "the shortest wait that can be promised is " +
-              std::to_string((refusal.bound.ns + 999) / 1000) + " us",
+              std::to_string((refusal.bound.ns + 999) / 1000) + " us" +
+              (refusal.bound.by == CORE_HINDERED_BY_WEIGHTS ? ", for slices to follow the weights"
+                                                            : ""),
           field};
 }
 

@@ -159,6 +159,11 @@ bool core_is_fixed(const struct core_settings *settings)
 	return settings->ceiling_ppm < CORE_PPM && settings->guarantee_ppm == settings->ceiling_ppm;
 }
 
+bool core_may_rotate(const struct core_settings *settings)
+{
+	return settings->class_ != CORE_ONLINE && !core_is_fixed(settings);
+}
+
 static bool is_clocked(const struct core_settings *settings)
 {
 	return settings->class_ != CORE_ONLINE && core_is_fixed(settings);
@@ -195,6 +200,8 @@ void core_crowd_of(struct core_crowd *crowd, const struct core_params *params,
 
 	memset(crowd, 0, sizeof(*crowd));
 	crowd->params = params;
+	crowd->settings = settings;
+	crowd->count = count;
 	for (i = 0; i < count; i++) {
 		if (settings[i].class_ == CORE_ONLINE)
 			crowd->online++;
@@ -218,17 +225,40 @@ static bool may_have_nothing(const struct core_crowd *crowd, const struct core_s
 	return !settings->guarantee_ppm && taken_ppm >= CORE_PPM;
 }
 
-/* All asleep have 2 * s each, beside what two plans give at least. */
-static u64 rotating_bound(const struct core_crowd *crowd)
+/* What those whom @settings waits for have of a plan, beside s for each that is awake. Where a
+ * weight says anything one of those is long, and the others have the shortest slice at least. */
+static u64 slices_bound(const struct core_crowd *crowd, const struct core_settings *settings,
+			enum core_hindrance *by)
 {
-	u64 each_ns = crowd->params->switch_ns + least_slice_ns(crowd->params);
-	u64 slices_ns = 2ull * crowd->members * each_ns;
-	struct core_load load = crowd->load;
-	u64 wait_ns = core_wait_rotating_ns(crowd->params, crowd->members, slices_ns);
+	u64 least_ns = crowd->members * least_slice_ns(crowd->params);
+	u64 spare_ns = crowd->params->switch_ns +
+		       min(crowd->params->switch_ns, crowd->params->slice_min_ns);
+	u64 need_ns = core_weights_need_ns(crowd, settings);
 
+	/* Of what is left slices are planned for a 128th less. */
+	need_ns = env_mul_div(need_ns, 128, 127) + 1;
+	if (need_ns <= least_ns + spare_ns)
+		return least_ns;
+	*by = CORE_HINDERED_BY_WEIGHTS;
+	return need_ns - spare_ns;
+}
+
+/* All asleep have 2 * s each, beside what two plans give at least. */
+static struct core_wake_bound rotating_bound(const struct core_crowd *crowd,
+					     const struct core_settings *settings)
+{
+	struct core_wake_bound bound = { 0, CORE_HINDERED_BY_SWITCHES };
+	u64 slices_ns = crowd->members * crowd->params->switch_ns;
+	struct core_load load = crowd->load;
+
+	slices_ns += slices_bound(crowd, settings, &bound.by);
 	core_load_ceilings(&load, crowd->params, crowd->capped);
-	wait_ns = max(wait_ns, core_wait_pressed_ns(crowd->params, crowd->members));
-	return core_load_stretch(&load, wait_ns);
+	bound.ns = core_wait_rotating_ns(crowd->params, crowd->members, 2 * slices_ns);
+	bound.ns = max(bound.ns, core_wait_pressed_ns(crowd->params, crowd->members));
+	bound.ns = core_load_stretch(&load, bound.ns);
+	if (bound.ns == U64_MAX)
+		bound.by = CORE_HINDERED_BY_WINDOWS;
+	return bound;
 }
 
 static u64 clocked_bound(const struct core_crowd *crowd, u32 share_ppm)
@@ -258,9 +288,7 @@ struct core_wake_bound core_wake_bound_of(const struct core_crowd *crowd,
 	} else if (may_have_nothing(crowd, settings)) {
 		bound.by = CORE_HINDERED_BY_SHARES;
 	} else {
-		bound.ns = rotating_bound(crowd);
-		if (bound.ns == U64_MAX)
-			bound.by = CORE_HINDERED_BY_WINDOWS;
+		bound = rotating_bound(crowd, settings);
 	}
 	return bound;
 }

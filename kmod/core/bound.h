@@ -91,10 +91,13 @@ u64 core_online_written_ns(const struct core_params *params, u32 online);
  * core_is_fixed() - guarantee and ceiling are one share of the wall: windows on the clock
  */
 bool core_is_fixed(const struct core_settings *settings);
+/* Where nobody is online. */
+bool core_may_rotate(const struct core_settings *settings);
 
 /**
  * struct core_crowd - all tenants of a card by their settings, under burst-share
  * @params: the card
+ * @settings: of all of them, @count
  * @online: how many are online
  * @members: how many rotate where nobody is
  * @capped: of those, how many have a ceiling
@@ -107,6 +110,8 @@ bool core_is_fixed(const struct core_settings *settings);
  */
 struct core_crowd {
 	const struct core_params *params;
+	const struct core_settings *settings;
+	u32 count;
 	u32 online, members, capped;
 	u64 guaranteed_ppm, claimed_ppm;
 	struct core_clock clock;
@@ -117,10 +122,18 @@ struct core_crowd {
 void core_crowd_of(struct core_crowd *crowd, const struct core_params *params,
 		   const struct core_settings *settings, u32 count);
 
-/* What keeps a wait from being shorter, or from being promised at all: switches; who comes first;
- * claims that may leave it nothing; windows on the clock that may take what is left. */
+/**
+ * core_weights_need_ns() - what those whom @self waits for must have of a plan in sum, so that
+ *                          their shares are kept by slices that cannot be shorter (weights.c)
+ * @self: one of the crowd's settings
+ */
+u64 core_weights_need_ns(const struct core_crowd *crowd, const struct core_settings *self);
+
+/* What keeps a wait from being shorter, or from being promised at all: switches; weights; who comes
+ * first; claims that may leave it nothing; windows on the clock that may take what is left. */
 enum core_hindrance {
 	CORE_HINDERED_BY_SWITCHES,
+	CORE_HINDERED_BY_WEIGHTS,
 	CORE_HINDERED_BY_ONLINE,
 	CORE_HINDERED_BY_SHARES,
 	CORE_HINDERED_BY_WINDOWS,
@@ -136,6 +149,7 @@ struct core_wake_bound {
 	enum core_hindrance by;
 };
 
+/* @settings: one of the crowd's, or somebody's who is not in it. */
 struct core_wake_bound core_wake_bound_of(const struct core_crowd *crowd,
 					  const struct core_settings *settings);
 

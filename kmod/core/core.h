@@ -39,7 +39,8 @@
  *   windows on the clock   lag <= phi * (2*(F - b) + tails of the others)                   (W)
  *   ceilings  c * t + 3/2 * c * period in any t
  *   online    wait <= the other's slice + 2*s, and the tail of work that cannot be cut      (O)
- *   waits     of members (K), on the clock (C), beside windows by lag (P)
+ *   waits     of members (K), whose shares they bend by no more than (B), on the clock (C), beside
+ *             windows by lag (P)
  *   ledger    everything is charged once; the published error is 3 sigma, and bounds it
  *   cost      a look, a pick and a change of who is busy are O(1) or O(log n), a plan is O(n)
  */

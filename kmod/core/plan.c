@@ -209,8 +209,9 @@ static u64 part_of(const struct core_tenant *tenant, u64 cycle_ns)
 	return env_div(part_ns * (u64)((s64)CORE_PPM + tenant->trim_ppm), CORE_PPM);
 }
 
-/* How far the written slices at @cycle_ns are from the parts asked, in parts per 2^30. */
-static u64 bias_of(const struct core *core, u64 cycle_ns)
+/* How far the written slices at @cycle_ns, none below @least_ns, are from the parts asked, in parts
+ * per 2^30. */
+static u64 bias_of(const struct core *core, u64 cycle_ns, u64 least_ns)
 {
 	u64 total = 0, wanted = 0, worst = 0, have, want, off;
 	struct core_tenant *tenant;
@@ -223,8 +224,8 @@ static u64 bias_of(const struct core *core, u64 cycle_ns)
 			if (!core_in_group(tenant) || !tenant->share_ppm || !tenant->awake_count)
 				continue;
 			want = part_of(tenant, cycle_ns);
-			have = tenant->awake_count *
-			       core->params.slice_round(env_div(want, tenant->awake_count));
+			have = max(env_div(want, tenant->awake_count), least_ns);
+			have = tenant->awake_count * core->params.slice_round(have);
 			if (!pass) {
 				total += have;
 				wanted += want;
@@ -239,8 +240,11 @@ static u64 bias_of(const struct core *core, u64 cycle_ns)
 	return worst;
 }
 
-static u64 least_biased(const struct core *core, u64 longest_ns)
+/* While a wait is promised shares may be bent by slices that are the least there are, and a shorter
+ * cycle would bend them more. */
+static u64 least_biased(const struct core *core, u64 longest_ns, bool keeps_waits)
 {
+	u64 least_ns = keeps_waits ? core->params.slice_min_ns : 0;
 	u64 best_ns = longest_ns, best = U64_MAX, bias, step_ns, cycle_ns;
 	u32 i, n;
 
@@ -251,7 +255,7 @@ static u64 least_biased(const struct core *core, u64 longest_ns)
 	step_ns = env_div(longest_ns, 10 * n);
 	for (i = 0; i < n && best; i++) {
 		cycle_ns = longest_ns - i * step_ns;
-		bias = bias_of(core, cycle_ns);
+		bias = bias_of(core, cycle_ns, least_ns);
 		if (bias < best) {
 			best = bias;
 			best_ns = cycle_ns;
@@ -291,7 +295,7 @@ static u64 cycle_of(const struct core *core, const struct group *of)
 	if (has_many_gaps(core))
 		cycle_ns -= cycle_ns >> 2;
 	cycle_ns = env_mul_div(cycle_ns, CORE_PPM, group.share_ppm);
-	return least_biased(core, cycle_ns);
+	return least_biased(core, cycle_ns, group.wake_ns < U64_MAX);
 }
 
 static void plan_cycle(struct core *core)

@@ -327,6 +327,14 @@ TEST(Executor, AWaitThatCannotBeKeptIsRefusedWithWhatCanBe) {
   ASSERT_FALSE(beside);
   EXPECT_NE(beside.error().sentence.find("no longest wait"), std::string::npos)
       << beside.error().sentence;
+  tenants = {tenantOf(1, 100), tenantOf(2, 1000)};
+  tenants[0].wake_ns = 6 * kMilli;
+  const auto bent = bed.plan(QGPU_POLICY_BURST_SHARE, tenants);
+  ASSERT_FALSE(bent);
+  EXPECT_EQ(bent.error().sentence,
+            "the shortest wait that can be promised is 6152 us, for slices to follow the weights");
+  tenants[0].wake_ns = 6152 * 1000;
+  EXPECT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
 }
 
 // Nothing that would not be kept is taken.

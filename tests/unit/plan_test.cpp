@@ -334,6 +334,78 @@ TEST(Plan, OfAPromisedWaitKeepsItWhoeverFallsAsleep) {
   EXPECT_LE(core_wait_rotating_ns(&bench.core.params, small + 3, slices_ns), wake_ns);
 }
 
+// A card under burst-share by weights, guarantees and ceilings; who has what others leave has no
+// weight beside them.
+std::vector<core_settings> randomCard(std::mt19937_64 &random) {
+  std::vector<core_settings> all(2 + random() % 14);
+  const bool guarantees = random() % 2, offline = random() % 4 == 0;
+  u32 left_ppm = CORE_PPM - 1000;
+  for (core_settings &s : all) {
+    core_settings_default(&s);
+    s.weight = static_cast<u32>(std::exp2(static_cast<double>(random() % 1329) / 100));
+    if (guarantees && random() % 3 == 0)
+      s.guarantee_ppm = std::min(left_ppm, static_cast<u32>(random() % 300'000));
+    left_ppm -= s.guarantee_ppm;
+    if (s.guarantee_ppm && random() % 6 == 0)
+      s.ceiling_ppm = s.guarantee_ppm;
+    else if (guarantees && random() % 4 == 0)
+      s.ceiling_ppm = std::min<u32>(CORE_PPM, s.guarantee_ppm + 1 + random() % 500'000);
+    if (offline) s.class_ = CORE_OFFLINE;
+  }
+  return all;
+}
+
+// How far the slices of the rotation, as they are written, are from the shares, at the most.
+double mostOff(const Bench &bench) {
+  double shares = 0, slices = 0, most = 0;
+  const auto sliceOf = [&](const Tenant &tenant) {
+    const bool rotates = core_in_group(&tenant.core) && tenant.core.share_ppm;
+    return rotates ? static_cast<double>(bench.core.params.slice_round(tenant.tsgs[0]->planned_ns))
+                   : 0;
+  };
+  for (const auto &tenant : bench.tenants) {
+    slices += sliceOf(*tenant);
+    if (sliceOf(*tenant) > 0) shares += tenant->core.share_ppm;
+  }
+  for (const auto &tenant : bench.tenants)
+    if (sliceOf(*tenant) > 0)
+      most = std::max(most, std::abs(sliceOf(*tenant) / slices - tenant->core.share_ppm / shares));
+  return most;
+}
+
+// By half a point, or what they are off by on that card anyway, whoever is awake; and how slices
+// are written.
+TEST(Plan, OfAPromisedWaitFollowsWeights) {
+  std::mt19937_64 random(seed());
+  SCOPED_TRACE("QGPU_SEED=" + std::to_string(seed()));
+  for (int round = 0; round < 3000; ++round) {
+    const core_params p = round % 3 ? rmParams() : params();
+    std::vector<core_settings> all = randomCard(random);
+    const auto n = static_cast<u32>(all.size());
+    core_crowd crowd;
+    core_crowd_of(&crowd, &p, all.data(), n);
+    for (core_settings &s : all) {
+      const u64 bound_ns = core_wake_bound_of(&crowd, &s).ns;
+      if (bound_ns <= 10 * kSecond && random() % 2)
+        s.wake_ns = bound_ns * (random() % 2 ? 16 : 16 + random() % 200) / 16;
+    }
+    Bench bench(CORE_BURST_SHARE, 16, p), free(CORE_BURST_SHARE, 16, p);
+    for (const core_settings &settings : all) {
+      const bool works = random() % 3;
+      for (Bench *one : {&bench, &free}) {
+        auto &tenant = one->add();
+        core_tenant_set(&one->core, &tenant.core, &settings);
+        if (one == &free) tenant.core.asked.wake_ns = 0;
+        if (works) one->work(tenant);
+      }
+    }
+    bench.plan();
+    free.plan();
+    ASSERT_LE(mostOff(bench), std::max(0.005, mostOff(free)) + 0.0005)
+        << "round " << round << " of " << n;
+  }
+}
+
 // The slices of those beside the one that has the least share are what the wait leaves.
 TEST(Plan, OfSeveralOnlineTenantsKeepsTheirWaits) {
   std::mt19937_64 random(seed());

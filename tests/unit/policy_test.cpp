@@ -284,6 +284,25 @@ TEST(Policy, WaitsUnderMethodRmAreHeldAgainstItsCosts) {
   EXPECT_TRUE(problemsWith("6.01ms").empty());
 }
 
+TEST(Policy, WaitsThatWeightsCouldNotFollowAreRefused) {
+  const auto problemsWith = [](const std::string &of_a, const std::string &of_web) {
+    return computed("[[card]]\nmatch = 0\nmethod = \"rm\"\n[tenant.a]\nweight = 1000\n" + of_a +
+                    "[tenant.web]\n" + of_web)
+        .problems;
+  };
+  const std::string wake = "wake_within = \"6ms\"\n";
+  const auto problems = problemsWith("", wake);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].err, ENOSPC);
+  EXPECT_EQ(
+      problems[0].text(),
+      "f:7: tenant.web.wake_within: \"6ms\" cannot be kept on card GPU-0 (2 tenants): must be "
+      "\"6.152ms\" at least, or slices could not follow the weights");
+  EXPECT_TRUE(problemsWith("", "wake_within = \"6.152ms\"\n").empty());
+  // Its own slice is the long one.
+  EXPECT_TRUE(problemsWith(wake, "").empty());
+}
+
 TEST(Policy, TheCardsOwnCostOfASwitchCounts) {
   ConfigIr config = parsed("[[card]]\nmatch = 0\n[tenant.a]\nwake_within = \"1.8ms\"\n");
   CardInfo card = cardNamed(0, "GPU-0");
