@@ -330,7 +330,7 @@ TEST(Gates, WhoRangWhileTheCardWasAwayIsServed) {
   for (uint64_t i = 0; i < 60; i++) {
     Beside beside(byGates());
     const int a = beside.addTenant({.weight = 200}), b = beside.addTenant({.weight = 100});
-    start(beside, a);
+    start(beside, a, kSync);
     start(beside, b, kLong);
     beside.start();
     beside.runFor(100 * kMilli + i * 700 * kMicro);
