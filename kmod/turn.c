@@ -409,19 +409,22 @@ static void fall_back(struct turn *turn, u64 now_ns)
 
 /* Ownership is lost once, however often that is found. A card that is back has heard no ring
  * meanwhile. */
-static int count_loss(struct turn *turn, int err)
+static int finish(struct turn *turn, int err)
 {
 	bool lost;
 
-	if (turn->lost && !err)
-		err = turn_gates_ring(turn);
+	if (!turn_is_loss(err)) {
+		if (turn->lost)
+			turn_gates_unheard(turn);
+		turn_note_error(&err, turn_gates_ring(turn));
+	}
 	lost = turn_is_loss(err);
 	if (lost && !turn->lost) {
 		turn->counters.losses++;
 		if (err == -ESTALE)
 			fall_back(turn, turn_now_ns(turn));
 	}
-	turn->lost = lost || (turn->lost && err);
+	turn->lost = lost;
 	return err;
 }
 
@@ -443,7 +446,7 @@ static int apply(struct turn *turn)
 int turn_apply(struct turn *turn, u64 now_ns)
 {
 	(void)now_ns; /* the card's host clock is read where it counts */
-	return turn->started ? count_loss(turn, apply(turn)) : 0;
+	return turn->started ? finish(turn, apply(turn)) : 0;
 }
 
 static int look_around(struct turn *turn, u64 now_ns)
@@ -494,7 +497,7 @@ int turn_run(struct turn *turn, u64 now_ns, u64 *next_ns)
 		turn_note_error(&err, turn_gates_air(turn, now_ns));
 	if (!turn_is_loss(err) && core_pick(&turn->core, turn_now_ns(turn)))
 		turn_note_error(&err, turn_carry_out(turn));
-	err = count_loss(turn, err);
+	err = finish(turn, err);
 	*next_ns = next_turn_ns(turn, now_ns, err);
 	return err;
 }

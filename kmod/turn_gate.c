@@ -278,14 +278,44 @@ void turn_gates_recount(struct turn *turn)
 	}
 }
 
+void turn_gates_unheard(struct turn *turn)
+{
+	struct turn_tsg *tsg;
+	u32 i, c;
+
+	for (i = 0; i < turn->tsg_count && turn->gates; i++) {
+		tsg = turn->tsgs[i];
+		for (c = 0; c < tsg->channel_count; c++)
+			tsg->channels[c].unheard = is_open(tsg);
+	}
+	turn->unheard = turn->gates;
+}
+
+static int ring_unheard(struct turn *turn, struct turn_tsg *tsg)
+{
+	int err, first = 0;
+	u32 i;
+
+	for (i = 0; i < tsg->channel_count; i++) {
+		if (!tsg->channels[i].unheard)
+			continue;
+		err = set_gate(turn, &tsg->channels[i], HW_GATE_RING);
+		if (err == -ENODEV)
+			return err;
+		tsg->channels[i].unheard = err != 0;
+		turn_note_error(&first, err);
+	}
+	return first;
+}
+
 int turn_gates_ring(struct turn *turn)
 {
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < turn->tsg_count && turn->gates; i++)
-		if (is_open(turn->tsgs[i]))
-			turn_note_error(&err, ring_tsg(turn, turn->tsgs[i]));
+	for (i = 0; i < turn->tsg_count && turn->unheard && err != -ENODEV; i++)
+		turn_note_error(&err, ring_unheard(turn, turn->tsgs[i]));
+	turn->unheard = turn->unheard && err;
 	return err;
 }
 

@@ -34,6 +34,7 @@
  * @gates: by gates, not by images; @lists: the driver's list is not empty then
  * @air_at_ns: when somebody has been held for too long, or was let go for long enough
  * @remind: whoever is admitted and waits is to be rung
+ * @unheard: so may be some channel
  * @resume: where the rotation was cut when somebody else submitted; .tsg NULL = it was not
  * @former: whose a TSG was that is gone, by id, until the id is another's: its work may go on;
  *          @former_count of them
@@ -64,7 +65,7 @@ struct turn {
 	u64 taken_ns;
 	u64 loss_from_ns;
 	u32 loss_count;
-	bool gates, lists, remind;
+	bool gates, lists, remind, unheard;
 	u64 air_at_ns;
 	struct core_phase resume;
 	bool engine_idle;
@@ -155,8 +156,10 @@ int turn_gates_open(struct turn *turn);
 bool turn_gates_waits(const struct turn_tsg *tsg);
 /* Channels came or went. */
 void turn_gates_recount(struct turn *turn);
-/* Every channel that is not closed, whether it seems to have work or not. Return: 0, an error of
+/* Rings were lost: every channel that is not closed is rung, whether it seems to have work or not;
+ * one that refuses is again each time that ring() is called, and no other. Return: 0, an error of
  * hw_ops. */
+void turn_gates_unheard(struct turn *turn);
 int turn_gates_ring(struct turn *turn);
 /* Whatever was closed is gone with the rest of the card's state. */
 void turn_gates_forget(struct turn *turn);

@@ -72,6 +72,7 @@ struct hw_channel {
 	u8 inst_target, userd_target; /* enum hw_target */
 	u64 inst_addr, userd_addr;
 	bool closed;            /* its gate, by us; the turn's own */
+	bool unheard;           /* it may have rung in vain; the turn's own */
 };
 
 /* What to do with a channel's gate. Opening rings too. */

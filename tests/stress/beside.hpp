@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <random>
 
@@ -165,6 +166,8 @@ class Beside : public DriverEars {
     return ns;
   }
   uint64_t gateWrites() const { return gate_writes_; }
+  // By the scheduler.
+  uint64_t ringsOf(uint16_t channel) const { return rings_[channel]; }
 
  private:
   static constexpr u32 kTsgsMax = 512;
@@ -217,7 +220,10 @@ class Beside : public DriverEars {
       return;
     }
     gate_writes_++;
-    if (offset == CHIP_USERMODE_PAGE + CHIP_USERMODE_DOORBELL) return;
+    if (offset == CHIP_USERMODE_PAGE + CHIP_USERMODE_DOORBELL) {
+      rings_[value % CHIP_CHANNELS]++;
+      return;
+    }
     EXPECT_TRUE(offset >= CHIP_PCCSR && offset < CHIP_PCCSR + 8 * CHIP_CHANNELS &&
                 offset % 8 == CHIP_PCCSR_CHANNEL)
         << std::hex << offset;
@@ -238,6 +244,7 @@ class Beside : public DriverEars {
   std::function<void(u32)> before_write_;
   uint64_t next_adoption_ns_ = 0;
   uint64_t next_turn_ns_ = 0, longest_turn_ns_ = 0, accesses_ = 0;
+  std::array<uint64_t, CHIP_CHANNELS> rings_{};
   uint64_t gate_writes_ = 0, fail_after_ = 0, since_fail_ = 0;
   int last_error_ = 0;
   bool stopped_ = false;

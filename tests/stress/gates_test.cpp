@@ -31,6 +31,11 @@ fakes::SimTsg &start(Beside &beside, int tenant, const Program &program = {},
   return tsg;
 }
 
+// A channel that nobody uses.
+uint16_t quiet(Beside &beside, int tenant) {
+  return beside.driver().create(tenant, Driver::kHooked, {.ring_log2 = 6}).sim->channel().id();
+}
+
 // What each of them ran of what all did, or of the wall.
 struct Measured {
   std::vector<double> ran;
@@ -342,6 +347,54 @@ TEST(Gates, WhoRangWhileTheCardWasAwayIsServed) {
     const Measured m = measure(beside, 2, 500 * kMilli);
     EXPECT_GT(m.ofWall(0), 0.5) << i;
     EXPECT_GT(m.ofWall(1), 0.2) << i;
+  }
+}
+
+// One channel refuses from the moment that the card is back: that keeps nobody else from being
+// rung.
+TEST(Gates, WhoRangWhileTheCardWasAwayIsServedBesideAChannelThatRefuses) {
+  Beside beside(byGates());
+  const int a = beside.addTenant();
+  start(beside, a, kSync);
+  const uint16_t broken = quiet(beside, beside.addTenant());
+  beside.start();
+  beside.runFor(100 * kMilli);
+  fakes::setPresence(beside.card(), CHIP_OFF_BUS);
+  beside.runFor(50 * kMilli);
+  fakes::setPresence(beside.card(), CHIP_PRESENT);
+  fakes::setTrouble(beside.card(), {.refused = {{CHIP_PCCSR + 8u * broken, 8, false}}});
+  const uint64_t ran = beside.ranNs(a);
+  beside.runFor(kSecond);
+  EXPECT_EQ(beside.lastError(), -EIO);
+  EXPECT_GT(beside.ranNs(a) - ran, 900 * kMilli);
+}
+
+// It alone is rung again and again, until it answers.
+TEST(Gates, WhoCanBeRungIsRungOnceWhenTheCardIsBack) {
+  Beside beside(byGates());
+  const int a = beside.addTenant();
+  const uint16_t broken = start(beside, a, kSync).channel().id();
+  const uint16_t other = quiet(beside, beside.addTenant());
+  beside.start();
+  for (int times = 1; times <= 2; times++) {
+    beside.runFor(100 * kMilli);
+    fakes::setPresence(beside.card(), CHIP_OFF_BUS);
+    beside.runFor(50 * kMilli);
+    fakes::setPresence(beside.card(), CHIP_PRESENT);
+    fakes::setTrouble(beside.card(), {.refused = {{CHIP_PCCSR + 8u * broken, 8, false}}});
+    const uint64_t ran = beside.ranNs(a);
+    beside.runFor(kSecond);
+    EXPECT_EQ(beside.lastError(), -EIO);
+    EXPECT_EQ(beside.ringsOf(other), times);
+    EXPECT_EQ(beside.ringsOf(broken), times - 1);
+    EXPECT_EQ(beside.ranNs(a), ran);
+    fakes::setTrouble(beside.card());
+    beside.runFor(kSecond);
+    EXPECT_EQ(beside.lastError(), 0);
+    EXPECT_EQ(beside.ringsOf(other), times);
+    EXPECT_EQ(beside.ringsOf(broken), times);
+    EXPECT_GT(beside.ranNs(a), ran + 900 * kMilli);
+    EXPECT_EQ(beside.counters().losses, times);
   }
 }
 
