@@ -191,14 +191,25 @@ int qgpu_card_readopt_locked(struct qgpu_card *card)
 	return 0;
 }
 
+static int take_back_locked(struct qgpu_card *card)
+{
+	int err = qgpu_card_readopt_locked(card);
+
+	return err ? err : turn_apply(card->turn, ktime_get_ns());
+}
+
 int qgpu_card_apply_locked(struct qgpu_card *card)
 {
 	int err = turn_apply(card->turn, ktime_get_ns());
 
-	if (err != -ESTALE)
-		return err;
-	err = qgpu_card_readopt_locked(card);
-	return err ? err : turn_apply(card->turn, ktime_get_ns());
+	return err == -ESTALE ? take_back_locked(card) : err;
+}
+
+int qgpu_card_relist_locked(struct qgpu_card *card)
+{
+	int err = turn_relist(card->turn, ktime_get_ns());
+
+	return err == -ESTALE ? take_back_locked(card) : err;
 }
 
 void qgpu_card_give_locked(struct qgpu_card *card)

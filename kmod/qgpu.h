@@ -264,8 +264,9 @@ void qgpu_card_judge_locked(struct qgpu_card *card, int error);
 int qgpu_card_readopt_locked(struct qgpu_card *card);
 /* Gates enforce from here on, though images did: the driver gets its slot back. */
 void qgpu_card_give_locked(struct qgpu_card *card);
-/* turn_apply(), with the slot taken back where that was lost. */
+/* turn_apply(), or turn_relist(), with the slot taken back where that was lost. */
 int qgpu_card_apply_locked(struct qgpu_card *card);
+int qgpu_card_relist_locked(struct qgpu_card *card);
 
 /* ---- hold.c ---- */
 

@@ -405,12 +405,7 @@ static void on_list_changed(void *ctx, u32 runlist, const u64 *serials, u32 coun
 	if (!card->slot_taken)
 		turn_start(card->turn, ktime_get_ns());
 	card->slot_taken = true;
-	err = qgpu_card_apply_locked(card);
-	/* A driver that lists anything has its card back, with an empty slot. */
-	if (err == -ENODEV && card->running) {
-		turn_start(card->turn, ktime_get_ns());
-		err = qgpu_card_apply_locked(card);
-	}
+	err = qgpu_card_relist_locked(card);
 	qgpu_card_judge_locked(card, err);
 	if (card->running)
 		qgpu_sched_kick(card);

@@ -449,6 +449,16 @@ int turn_apply(struct turn *turn, u64 now_ns)
 	return turn->started ? finish(turn, apply(turn)) : 0;
 }
 
+int turn_relist(struct turn *turn, u64 now_ns)
+{
+	int err = turn_apply(turn, now_ns);
+
+	if (err != -ENODEV || !turn_slot_is_bare(turn))
+		return err;
+	turn_start(turn, now_ns);
+	return turn_apply(turn, now_ns);
+}
+
 static int look_around(struct turn *turn, u64 now_ns)
 {
 	struct hw_status status;

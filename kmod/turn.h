@@ -142,6 +142,13 @@ int turn_stop(struct turn *turn);
 int turn_apply(struct turn *turn, u64 now_ns);
 
 /**
+ * turn_relist() - turn_apply() after the driver listed: a card that was reset, so that its slot is
+ *                 empty, is in use again; what is in the slot of one that did not answer is not
+ *                 known
+ */
+int turn_relist(struct turn *turn, u64 now_ns);
+
+/**
  * turn_run() - one turn
  * @next_ns: when the next one is due, absolute
  * Return: 0, or the hardware's error: the card should be marked degraded; it is still safe to

@@ -37,6 +37,16 @@ int turn_slot_submit(struct turn *turn, u32 entries)
 	return 0;
 }
 
+bool turn_slot_is_bare(struct turn *turn)
+{
+	static const struct hw_mem nowhere;
+	const struct hw_ops *ops = turn->cfg.hw->ops;
+	struct hw_status status;
+
+	return ops->slot_check(turn->cfg.hw, turn->cfg.runlist, &nowhere, 1) == -ENODEV &&
+	       !ops->status(turn->cfg.hw, turn->cfg.engine_index, &status);
+}
+
 /*
  * By gates, the driver's list is not ours to know, only that there is one: a card that was reset
  * has none, and nothing that was closed is there any more.
@@ -45,13 +55,12 @@ static int check_drivers_list(struct turn *turn)
 {
 	static const struct hw_mem nowhere;
 	const struct hw_ops *ops = turn->cfg.hw->ops;
-	struct hw_status status;
 	int err;
 
 	if (!turn->lists)
 		return 0;
 	err = ops->slot_check(turn->cfg.hw, turn->cfg.runlist, &nowhere, 1);
-	if (err == -ENODEV && !ops->status(turn->cfg.hw, turn->cfg.engine_index, &status))
+	if (err == -ENODEV && turn_slot_is_bare(turn))
 		turn_gates_forget(turn);
 	if (err && err != -ESTALE)
 		return err;

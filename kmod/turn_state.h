@@ -137,6 +137,9 @@ int turn_slot_submit(struct turn *turn, u32 entries);
 int turn_slot_check(struct turn *turn);
 int turn_slot_watch(struct turn *turn, u64 now_ns);
 
+/* It is there, as after a reset: -ENODEV may also be a card that does not answer. */
+bool turn_slot_is_bare(struct turn *turn);
+
 /* What a look found: the engine, then the TSGs whose channels were read. Due: the chip does not see
  * who waits, the image is to be submitted once more; asking counts it. */
 void turn_unserved_engine(struct turn *turn, const struct hw_status *status);

@@ -243,7 +243,7 @@ class World {
   // What the driver does when its list changes and changes back.
   void changeList() {
     turn_list_changed(turn_);
-    last_error_ = turn_apply(turn_, card_.nowNs());
+    last_error_ = turn_relist(turn_, card_.nowNs());
     next_turn_ns_ = card_.nowNs();
   }
   void apply() {

@@ -96,8 +96,9 @@ class Beside : public DriverEars {
       next_turn_ns_ = last_error_ == -ESTALE ? readopt() : next;
     }
   }
-  void apply() {
-    note(turn_apply(turn_, card_.nowNs()));
+  void apply() { applied(turn_apply(turn_, card_.nowNs())); }
+  void applied(int error) {
+    note(error);
     if (last_error_ == -ESTALE) {
       readopt();
       note(turn_apply(turn_, card_.nowNs()));
@@ -121,9 +122,7 @@ class Beside : public DriverEars {
   void listChanged() override {
     if (stopped_) return;
     turn_list_changed(turn_);
-    // A driver that lists anything has its card back, with an empty slot.
-    if (last_error_ == -ENODEV) turn_start(turn_, card_.nowNs());
-    apply();
+    applied(turn_relist(turn_, card_.nowNs()));
   }
   uint64_t readopt() {
     adopt();

@@ -189,6 +189,29 @@ TEST_F(Troubled, AForeignListIsFoundAndTheSlotTakenBack) {
   expectAsPromised();
 }
 
+// While the card is away the driver lists, and is told so: that is no reset, and what is in the
+// slot is found and not overwritten.
+TEST_F(Troubled, AForeignListInACardThatWasAwayIsFound) {
+  world_.card().submit({a_.tsgs[0]->sim, nobody_.sim});
+  fakes::setPresence(world_.card(), CHIP_OFF_BUS);
+  world_.changeList();
+  EXPECT_EQ(world_.lastError(), -ENODEV);
+  fakes::setPresence(world_.card(), CHIP_PRESENT);
+  world_.runFor(20 * kMilli);
+  EXPECT_EQ(world_.lastError(), -ESTALE);
+}
+
+// It lists anew after a reset.
+TEST_F(Troubled, ACardThatWasResetIsTheDriversAsSoonAsItLists) {
+  fakes::setPresence(world_.card(), CHIP_POWERED_OFF);
+  world_.runFor(20 * kMilli);
+  fakes::setPresence(world_.card(), CHIP_PRESENT);
+  world_.runFor(20 * kMilli);
+  EXPECT_EQ(world_.lastError(), -ENODEV);
+  world_.changeList();
+  EXPECT_EQ(world_.lastError(), 0);
+}
+
 TEST_F(Troubled, ACardWithoutPowerIsGone) {
   fakes::setPresence(world_.card(), CHIP_POWERED_OFF);
   live(kSecond);
