@@ -217,15 +217,17 @@ static enum drained drain(struct child *child, const struct exec_target *target,
 	return wait_done(child, wanted, 1000000000) ? DRAINED : LOST;
 }
 
-/* A machine that is busy with other things may be late with the gate: once more. */
-static bool is_drained(struct child *child, const struct exec_target *target)
+/* With a gate that preempts it is drained, with one that does not it is lost. A machine that is busy
+ * with other things may be late with the gate, or the work may go on all the same: once more. */
+static bool ends(struct child *child, const struct exec_target *target, enum drained wanted)
 {
-	enum drained drained = MISSED;
-	int tries;
+	enum drained end;
+	int tries = 0;
 
-	for (tries = 0; tries < 5 && drained == MISSED; tries++)
-		drained = drain(child, target, false);
-	return drained == DRAINED;
+	do
+		end = drain(child, target, wanted == LOST);
+	while (end != wanted && (end == MISSED || end == DRAINED) && ++tries < 5);
+	return end == wanted;
 }
 
 static uint32_t remedy_ring(const struct exec_target *target)
@@ -253,17 +255,6 @@ static uint32_t no_remedy(const struct exec_target *target)
 	return status ? status : exec_gate(target, false, true);
 }
 
-/* The same, with a gate that does not preempt. */
-static bool is_lost(struct child *child, const struct exec_target *target)
-{
-	enum drained drained = MISSED;
-	int tries;
-
-	for (tries = 0; tries < 5 && (drained == MISSED || drained == DRAINED); tries++)
-		drained = drain(child, target, true);
-	return drained == LOST;
-}
-
 static void losing(struct child *child, const struct exec_target *target)
 {
 	static const struct {
@@ -281,9 +272,9 @@ static void losing(struct child *child, const struct exec_target *target)
 	size_t i;
 
 	for (i = 0; i < 3; i++)
-		tap(is_drained(child, target), "who waits for its queue survives preemption");
+		tap(ends(child, target, DRAINED), "who waits for its queue survives preemption");
 	for (i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
-		tap(is_lost(child, target), "without preemption it is lost");
+		tap(ends(child, target, LOST), "without preemption it is lost");
 		tap_status(remedies[i].run(target), 0, remedies[i].name);
 		snprintf(name, sizeof(name), "%s %s", remedies[i].name,
 			 remedies[i].helps ? "brings it back" : "does not bring it back");
