@@ -161,7 +161,7 @@ bool Process::stillThere() {
     return false;
   }
   if (state_ != State::kControlled) return true;
-  if (own_.io().holdsControl(pid_, their_fd_)) return true;
+  if (own_.io().holdsControl(pid_, their_fd_, foreign_.fd)) return true;
   // It closed the driver or became another program: what it opens now is looked for anew.
   reset();
   state_ = State::kLooking;

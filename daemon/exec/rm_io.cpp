@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -113,9 +114,11 @@ Result<std::vector<int>> DeviceIo::controlDescriptors(pid_t pid) {
   return out;
 }
 
-bool DeviceIo::holdsControl(pid_t pid, int fd) {
+// A kernel that cannot compare files, or may not, says an error: then the number is believed.
+bool DeviceIo::holdsControl(pid_t pid, int fd, int duplicate) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
-  return isControlAt(AT_FDCWD, path.c_str()) == 0;
+  return isControlAt(AT_FDCWD, path.c_str()) == 0 &&
+         syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, duplicate, fd) <= 0;
 }
 
 Result<int> DeviceIo::duplicate(int pidfd, int fd) {

@@ -34,8 +34,8 @@ class RmIo {
   // Numbers of the process's descriptors that are control nodes, ascending. ENOENT or ESRCH: it
   // has ended; EACCES: they may not be looked at.
   virtual Result<std::vector<int>> controlDescriptors(pid_t pid) = 0;
-  // Is this descriptor of the process one of them?
-  virtual bool holdsControl(pid_t pid, int fd) = 0;
+  // Is this descriptor of the process one of them, and this duplicate still of the same file?
+  virtual bool holdsControl(pid_t pid, int fd, int duplicate) = 0;
   // pidfd_getfd: a duplicate of another process's descriptor.
   virtual Result<int> duplicate(int pidfd, int fd) = 0;
   // Has the process of this pidfd ended?
@@ -62,7 +62,7 @@ class DeviceIo final : public RmIo {
   void unmap(void *address, size_t bytes) override;
   bool isControlNode(int fd) override;
   Result<std::vector<int>> controlDescriptors(pid_t pid) override;
-  bool holdsControl(pid_t pid, int fd) override;
+  bool holdsControl(pid_t pid, int fd, int duplicate) override;
   Result<int> duplicate(int pidfd, int fd) override;
   bool ended(int pidfd) override;
   uint64_t nowNs() override;

@@ -318,9 +318,10 @@ Result<std::vector<int>> FakeRm::controlDescriptors(pid_t pid) {
   return out;
 }
 
-bool FakeRm::holdsControl(pid_t pid, int fd) {
+bool FakeRm::holdsControl(pid_t pid, int fd, int duplicate) {
   const auto theirs = controlDescriptors(pid);
-  return theirs && std::count(theirs->begin(), theirs->end(), fd);
+  return theirs && std::count(theirs->begin(), theirs->end(), fd) &&
+         foreign_.at(duplicate).theirs == fd;
 }
 
 Result<int> FakeRm::duplicate(int pidfd, int theirs) {

@@ -99,7 +99,7 @@ class FakeRm final : public exec::RmIo {
   void unmap(void *, size_t) override {}
   bool isControlNode(int fd) override { return control_fds_.count(fd) || foreign_.count(fd); }
   Result<std::vector<int>> controlDescriptors(pid_t pid) override;
-  bool holdsControl(pid_t pid, int fd) override;
+  bool holdsControl(pid_t pid, int fd, int duplicate) override;
   Result<int> duplicate(int pidfd, int fd) override;
   bool ended(int pidfd) override;
 

@@ -60,6 +60,24 @@ TEST(ExecutorFaults, WhoOpensTheDriverAnewWhileItStartsIsFound) {
   }
 }
 
+// It becomes another program, or closes the driver, and opens it anew before anybody looks: the
+// number is the same, the file is not.
+TEST(ExecutorFaults, WhoOpensTheDriverAnewUnderTheSameNumberIsUnderControlAgain) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000), tenantOf(2, 100)}));
+  const size_t a = bed.add(1, queued());
+  bed.run(20 * kSecond);
+  const pid_t pid = bed.children[a]->pid();
+  bed.io.endProcess(pid);
+  bed.io.reopenControl(pid);
+  bed.io.addProcess(pid).work = queued();
+  bed.run(3 * kSecond);
+  EXPECT_NEAR(bed.shares({a}, 3 * kSecond)[0], 0.3, 0.02);
+  EXPECT_EQ(bed.count(EventKind::kProcessControlled), 2u);
+}
+
 TEST(ExecutorFaults, WhoGoesBlindAgainIsToldOfAgain) {
   QGPU_TRACE_SEED();
   Bed bed;
