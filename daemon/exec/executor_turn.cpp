@@ -215,6 +215,8 @@ void Executor::turnTrace(uint64_t now_ns) {
     report(EventKind::kTraceLost, kNoTenant, 0, "records of the context-switch trace were lost",
            trace_->lost() - lost_);
     lost_ = trace_->lost();
+    // Among them may have been that of a context that is new.
+    for (auto &[id, managed] : processes_) managed.process->noteNew(options_.now_ns());
   }
 }
 

@@ -33,8 +33,9 @@ constexpr uint64_t kAgainNs[] = {20 * kMs,   100 * kMs,  500 * kMs,
                                  2000 * kMs, 8000 * kMs, 30'000 * kMs};
 constexpr unsigned kSettledSteps = 4;
 constexpr uint64_t kHeardNs = 300'000 * kMs;
-// Between two looks at one that has something new again and again.
-constexpr uint64_t kNewNs = 1000 * kMs;
+// Between two looks at one that has something new again and again; where they find nothing, twice
+// as long each time, up to what it would be if nobody heard of anything.
+constexpr uint64_t kNewNs = 1000 * kMs, kNewMostNs = 30'000 * kMs;
 
 // After so many looks at one that is known there is no hurry with the next.
 constexpr unsigned kCalmSteps = 3;
@@ -121,7 +122,8 @@ Process::Process(RmClient &own, pid_t pid, int pidfd, uint32_t floor, uint64_t n
       tenant_(tenant),
       joined_(looks_->join(*this)),
       named_ns_(now_ns),
-      next_step_ns_(now_ns) {}
+      next_step_ns_(now_ns),
+      new_gap_ns_(kNewNs) {}
 
 Process::~Process() {
   looks_->leave(*this);
@@ -184,7 +186,7 @@ void Process::noteNew(uint64_t now_ns) {
   if (looks()) {
     has_new_ = true;
   } else if (steps_ >= kSettledSteps) {
-    next_step_ns_ = std::min(next_step_ns_, std::max(now_ns, finished_ns_ + kNewNs));
+    next_step_ns_ = std::min(next_step_ns_, std::max(now_ns, finished_ns_ + new_gap_ns_));
     hurries_ = true;
   }
 }
@@ -305,10 +307,20 @@ uint64_t Process::againNs() const {
   return kAgainNs[std::min<size_t>(steps_, std::size(kAgainNs) - 1)];
 }
 
+// Who trusted that new TSGs are heard of, and they are not any more, is due earlier.
+uint64_t Process::dueNs() const {
+  const bool settled = state_ == State::kControlled && steps_ > kSettledSteps && !looks();
+  return settled ? std::min(next_step_ns_, finished_ns_ + againNs()) : next_step_ns_;
+}
+
 // The look is over: when is the next?
-void Process::finish(uint64_t now_ns) {
+void Process::finish(uint64_t now_ns, bool changed) {
   wait_.quick_ns = wait_.full_ns = kNever;
   full_.clear();
+  if (changed)
+    new_gap_ns_ = kNewNs;
+  else if (hurries_)
+    new_gap_ns_ = std::min(2 * new_gap_ns_, kNewMostNs);
   hurries_ = false;
   if (state_ == State::kBlind)
     next_step_ns_ = now_ns + kBlindNs;
@@ -419,12 +431,12 @@ bool Process::fullPiece(uint64_t now_ns, uint64_t end) {
     changed = take(scan, now_ns);
     full_.clear();
   }
-  if (full_.empty()) finish(now_ns);
+  if (full_.empty()) finish(now_ns, changed);
   return changed;
 }
 
 bool Process::step(uint64_t now_ns) {
-  if (now_ns < next_step_ns_ || state_ == State::kEnded) return false;
+  if (now_ns < dueNs() || state_ == State::kEnded) return false;
   if (own_.io().ended(pidfd_)) {
     end();
     return true;

@@ -52,7 +52,8 @@ class Looks {
   const Hint *hint(uint32_t tenant) const;
   void remember(uint32_t tenant, const Hint &hint);
 
-  // Whether noteNew() is called for whoever gets a TSG.
+  // Whether noteNew() is called for whoever gets a TSG. Where it is not any more, whoever relied
+  // on it is looked at as before.
   bool hearsOfNew() const { return hears_of_new_; }
   void hearOfNew(bool hears) { hears_of_new_ = hears; }
 
@@ -148,8 +149,9 @@ class Process {
   void dropNodes(const std::vector<int> &theirs);
   void goBlind(const std::string &sentence);
   void begin(uint64_t now_ns);
-  void finish(uint64_t now_ns);
+  void finish(uint64_t now_ns, bool changed = false);
   uint64_t againNs() const;
+  uint64_t dueNs() const;
   void beginQuick(uint64_t now_ns);
   void beginFull();
   // Pieces, until `end` probes were made.
@@ -189,6 +191,7 @@ class Process {
   uint64_t guesses_ = 0;   // at clients' handles, on all its nodes
   uint64_t begun_ns_ = 0;  // when the look that is under way was due
   uint64_t finished_ns_ = 0;
+  uint64_t new_gap_ns_;  // from a look to the next that something new asks for
 };
 
 }  // namespace qgpu::exec

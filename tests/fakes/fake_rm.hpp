@@ -67,6 +67,8 @@ class FakeRm final : public exec::RmIo {
   // file.
   void reopenControl(pid_t pid);
   FakeTsg &tsg(pid_t pid);
+  // So many records of the trace are missing.
+  void loseRecords(uint16_t count) { sequence_ = static_cast<uint16_t>(sequence_ + count); }
 
   void advance(uint64_t ns);
   uint64_t nowNs() override { return now_ns_; }

@@ -408,6 +408,30 @@ TEST(ExecutorFaults, AContextThatIsMadeLateIsFoundByTheTrace) {
   }
 }
 
+// Who begins while that is lost is found all the same: where records were lost, and where there are
+// no more of them.
+TEST(ExecutorFaults, AContextThatIsMadeLateIsFoundWithoutItsRecord) {
+  QGPU_TRACE_SEED();
+  for (const bool ends : {true, false}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, equalTenants(2)));
+    const size_t a = bed.add(1, queued());
+    bed.add(2, queued());
+    bed.run(20 * kSecond);
+    bed.io.names_contexts = false;  // what is lost
+    bed.io.addTsg(bed.children[a]->pid()).work = queued();
+    bed.run(300 * kMilli);
+    ASSERT_EQ(bed.executor->stats().objects.size(), 2u);
+    if (ends)
+      bed.io.record_type = 99;
+    else
+      bed.io.loseRecords(7);
+    bed.run(ends ? 40 * kSecond : 2 * kSecond);
+    EXPECT_EQ(bed.executor->stats().objects.size(), 3u) << ends;
+  }
+}
+
 // And so those who are known cost nothing.
 TEST(ExecutorFaults, NobodyIsLookedAtWhoHasNothingNew) {
   QGPU_TRACE_SEED();

@@ -133,7 +133,8 @@ TEST(Looks, AWrongHintCostsItsProbesAlone) {
   }
 }
 
-// Who makes contexts without end is looked at once a second, and each look comes to its end.
+// Who makes contexts without end is looked at once a second, and each look comes to its end; who
+// only seems to, as one that has more of them than are remembered, more and more rarely.
 TEST(Looks, WhoAlwaysHasSomethingNewIsNotLookedAtAllTheTime) {
   QGPU_TRACE_SEED();
   LooksBed bed;
@@ -144,19 +145,30 @@ TEST(Looks, WhoAlwaysHasSomethingNewIsNotLookedAtAllTheTime) {
   for (; bed.now_ns < 60'000'000'000; bed.now_ns += 950'000) bed.turn();
   EXPECT_EQ(process.probes(), settled);
   const uint64_t look = settled / 4;  // the quick one and four
-  for (; bed.now_ns < 90'000'000'000; bed.now_ns += 950'000) {
-    process.noteNew(bed.now_ns);
-    bed.turn();
-  }
-  const uint64_t looks = (process.probes() - settled) / look;
-  EXPECT_GE(looks, 20u);
-  EXPECT_LE(looks, 30u);
+  const auto looksIn = [&](uint64_t ns, bool makes) {
+    const uint64_t probes = process.probes();
+    bool looked = true;
+    for (const uint64_t from_ns = bed.now_ns; bed.now_ns < from_ns + ns; bed.now_ns += 950'000) {
+      if (makes && looked) bed.io.tsg(process.pid()).channels.front() ^= 0x38;
+      const bool looks = process.looks();
+      process.noteNew(bed.now_ns);
+      bed.turn();
+      looked = looks && !process.looks();
+    }
+    return (process.probes() - probes) / look;
+  };
+  const uint64_t makes = looksIn(30'000'000'000, true);
+  EXPECT_GE(makes, 20u);
+  EXPECT_LE(makes, 30u);
+  EXPECT_LE(looksIn(60'000'000'000, false), 6u);
+  EXPECT_GE(looksIn(60'000'000'000, false), 1u);
+  EXPECT_GE(looksIn(60'000'000'000, true), 20u);
   // What came during a look is found by the next.
   while (!process.looks()) bed.turn();
   process.noteNew(bed.now_ns);
   while (process.looks()) bed.turn();
   bed.io.tsg(process.pid()).channels.push_back(rm::kCudaObjectBase + 0x30);
-  for (const uint64_t from_ns = bed.now_ns; bed.now_ns < from_ns + 1'100'000'000;) bed.turn();
+  for (const uint64_t from_ns = bed.now_ns; bed.now_ns < from_ns + 2'100'000'000;) bed.turn();
   EXPECT_TRUE(bed.knowsAll(process));
 }
 
