@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <tuple>
 
 namespace qgpu {
 
@@ -53,6 +54,16 @@ std::optional<Address> addressOf(const std::string &text) {
                                                                      : std::nullopt;
 }
 
+// A host may use all IPv6 addresses of its network, so that counts as one.
+uint64_t hostOf(const sockaddr &address) {
+  uint64_t host = 0;
+  if (address.sa_family == AF_INET6)
+    memcpy(&host, &reinterpret_cast<const sockaddr_in6 &>(address).sin6_addr, sizeof(host));
+  else if (address.sa_family == AF_INET)
+    host = reinterpret_cast<const sockaddr_in &>(address).sin_addr.s_addr;
+  return host;
+}
+
 MHD_Result respond(MHD_Connection *connection, unsigned status, const std::string &body,
                    const char *type) {
   MHD_Response *response = MHD_create_response_from_buffer(
@@ -77,7 +88,9 @@ struct MetricsRequest {
     else
       endpoint.begin(
           connection,
-          MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+          MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+          hostOf(*MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+                      ->client_addr));
   }
 
   static void noteAnswered(void *self, MHD_Connection *connection, void **,
@@ -174,26 +187,39 @@ void MetricsEndpoint::close(Caller &caller) {
   caller.is_closing = true;
 }
 
-// Whoever comes has a place; among those of one stage the oldest loses its own.
-void MetricsEndpoint::begin(MHD_Connection *connection, int fd) {
-  Caller *first = nullptr;
+// Null: there is room.
+MetricsEndpoint::Caller *MetricsEndpoint::whoGivesWay(uint64_t to_host) {
+  std::map<uint64_t, size_t> places;
   size_t open = 0;
-  for (auto &[other, caller] : callers_) {
-    if (caller.is_closing) continue;
-    open++;
-    if (!first ||
-        std::pair(caller.stage, caller.until_ns) < std::pair(first->stage, first->until_ns))
-      first = &caller;
+  for (const auto &[connection, caller] : callers_) {
+    places[caller.host] += !caller.is_closing;
+    open += !caller.is_closing;
   }
-  if (open >= kConnections) close(*first);
-  callers_[connection] = {fd, Stage::kHead, clock_.nowNs() + kHeadNs, false};
+  if (open < kConnections) return nullptr;
+  places[to_host]++;
+  // Who asks and reads at once stands nowhere for longer than those who do not.
+  const auto rank = [&](const Caller &caller) {
+    return std::tuple(places[caller.host], caller.stage == Stage::kIdle, ~caller.from_ns);
+  };
+  Caller *first = nullptr;
+  for (auto &[connection, caller] : callers_)
+    if (!caller.is_closing && (!first || rank(caller) > rank(*first))) first = &caller;
+  return first;
+}
+
+// Whoever comes has a place.
+void MetricsEndpoint::begin(MHD_Connection *connection, int fd, uint64_t host) {
+  if (Caller *caller = whoGivesWay(host)) close(*caller);
+  const uint64_t now_ns = clock_.nowNs();
+  callers_[connection] = {fd, host, Stage::kHead, now_ns, now_ns + kHeadNs, false};
 }
 
 void MetricsEndpoint::enter(MHD_Connection *connection, Stage stage) {
   Caller &caller = callers_.at(connection);
   caller.stage = stage;
+  caller.from_ns = clock_.nowNs();
   caller.until_ns =
-      clock_.nowNs() + (stage == Stage::kAnswer ? kAnswerNs : kIdleSeconds * kSecondNs);
+      caller.from_ns + (stage == Stage::kAnswer ? kAnswerNs : kIdleSeconds * kSecondNs);
 }
 
 void MetricsEndpoint::closeOverdue() {

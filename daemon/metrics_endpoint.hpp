@@ -2,8 +2,9 @@
 // GET /metrics over HTTP, in the daemon's one loop: libmicrohttpd without threads of its own. Who
 // may connect is a matter of the address; nothing can be changed here. A connection that is slow or
 // greedy costs a bounded amount of memory, never holds up the loop and keeps nobody out: each has
-// 2 s for a request's head and 5 s to take the answer, and where there are too many the one that
-// asks for nothing, else the slowest, gives way to who comes.
+// 2 s for a request's head and 5 s to take the answer, and where there are too many, of the host
+// that has most of them the one that asks for nothing, else the one that stands still for longest,
+// gives way to who comes.
 #pragma once
 
 #include <cstdint>
@@ -39,17 +40,18 @@ class MetricsEndpoint {
   uint64_t deadlineNs() const;
 
  private:
-  // Who is at an earlier stage gives way first.
   enum class Stage { kIdle, kHead, kAnswer };
   struct Caller {
     int fd;
+    uint64_t host;  // its address, or the network's part of a longer one
     Stage stage;
-    uint64_t until_ns;
-    bool is_closing;  // it is shut down; the server has not seen it yet
+    uint64_t from_ns, until_ns;  // of the stage
+    bool is_closing;             // it is shut down; the server has not seen it yet
   };
   MetricsEndpoint(Loop &loop, Clock &clock, Writer writer);
   friend struct MetricsRequest;
-  void begin(MHD_Connection *connection, int fd);
+  void begin(MHD_Connection *connection, int fd, uint64_t host);
+  Caller *whoGivesWay(uint64_t to_host);
   void enter(MHD_Connection *connection, Stage stage);
   void closeOverdue();
   static void close(Caller &caller);

@@ -342,11 +342,13 @@ class Endpoint : public ::testing::Test {
   }
 
   // -1: nobody listens there.
-  static int connected(uint16_t port, int room = 0) {
+  static int connected(uint16_t port, int room = 0, uint32_t from = INADDR_LOOPBACK) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (room) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(from);
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0) return fd;
@@ -361,13 +363,17 @@ class Endpoint : public ::testing::Test {
     const int fd = connected(port);
     if (fd < 0) return "";
     EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+    return answerAt(fd);
+  }
+
+  std::string answerAt(int fd) {
     std::string answer;
     char chunk[65536];
     for (;;) {
       loop.poll();
       endpoint->tick();
       const ssize_t got = recv(fd, chunk, sizeof(chunk), MSG_DONTWAIT);
-      if (got == 0) break;
+      if (got == 0 || (got < 0 && errno != EAGAIN)) break;
       if (got > 0) answer.append(chunk, static_cast<size_t>(got));
     }
     close(fd);
@@ -459,6 +465,35 @@ TEST_F(Endpoint, SlowConnectionsKeepNobodyOut) {
     for (int fd : slow) close(fd);
     serve();
   }
+}
+
+// Fifteen that do not read their answers stand there, and one more comes behind each scrape.
+TEST_F(Endpoint, WhoAsksAtOnceDoesNotGiveWayToWhoStandsThere) {
+  scene = largeScene();
+  std::vector<int> silent;
+  for (int i = 0; i < 15; ++i) silent.push_back(slowly(kScrape));
+  clock.advance(kMillisecondNs);
+  const std::string text = request("GET /");
+  const int scraper = connected(endpoint->port());
+  EXPECT_EQ(send(scraper, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  silent.push_back(connected(endpoint->port()));
+  EXPECT_TRUE(answerAt(scraper).starts_with("HTTP/1.1 404"));
+  for (int fd : silent) close(fd);
+}
+
+// Who has most of the places gives way, however slow another is.
+TEST_F(Endpoint, AGreedyHostTakesPlacesOfItsOwnAlone) {
+  const int other = connected(endpoint->port(), 0, INADDR_LOOPBACK + 1);
+  serve();
+  std::vector<int> greedy;
+  for (int i = 0; i < 40; ++i) {
+    clock.advance(kMillisecondNs);
+    greedy.push_back(slowly(""));
+  }
+  const std::string text = request("GET /");
+  EXPECT_EQ(send(other, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  EXPECT_TRUE(answerAt(other).starts_with("HTTP/1.1 404"));
+  for (int fd : greedy) close(fd);
 }
 
 // The clock alone moves: nothing is slept.
