@@ -69,16 +69,34 @@ bool Enforcer::isHeld(const ManagedTsg &tsg, uint64_t now_ns) const {
   return now_ns < tsg.hold_until_ns && tsg.tenant && core_.window.owner != &tsg.tenant->core;
 }
 
+// Those of the rotation that have work, in its window.
+std::vector<ManagedTsg *> Enforcer::members() const {
+  std::vector<ManagedTsg *> out;
+  if (core_.window.kind != CORE_WINDOW_ROTATION || core_.window.owner != &core_.rotation)
+    return out;
+  for (const auto &tsg : roster_.tsgs())
+    if (tsg->tenant && tsg->core.has_work && core_admits(&core_, &tsg->core))
+      out.push_back(tsg.get());
+  return out;
+}
+
+// Who was due turned out to have no work: nobody would run in the window, and it would not end.
+void Enforcer::letSkippedRun() {
+  const std::vector<ManagedTsg *> all = members();
+  const auto is_skipped = [&](const ManagedTsg *tsg) {
+    return tsg->skipped_window_ns == core_.window.from_ns;
+  };
+  if (!std::all_of(all.begin(), all.end(), is_skipped)) return;
+  for (ManagedTsg *tsg : all) tsg->skipped_window_ns = 0;
+}
+
 // A window of the rotation that is shorter than a round: who is furthest behind is due in it. The
 // driver cannot be told with whom to go on, and without this it would be the same one every time.
 void Enforcer::chooseMembers() {
-  if (chosen_window_ns_ == core_.window.from_ns) return;
+  if (chosen_window_ns_ == core_.window.from_ns) return letSkippedRun();
   chosen_window_ns_ = core_.window.from_ns;
-  if (core_.window.kind != CORE_WINDOW_ROTATION || core_.window.owner != &core_.rotation) return;
-  std::vector<ManagedTsg *> members;
-  for (const auto &tsg : roster_.tsgs())
-    if (tsg->tenant && tsg->core.has_work && core_admits(&core_, &tsg->core))
-      members.push_back(tsg.get());
+  std::vector<ManagedTsg *> members = this->members();
+  if (members.empty()) return;
   std::stable_sort(members.begin(), members.end(), [&](const ManagedTsg *a, const ManagedTsg *b) {
     return core_lag_ns(&core_, &a->tenant->core) > core_lag_ns(&core_, &b->tenant->core);
   });

@@ -67,6 +67,8 @@ class Enforcer {
   std::vector<ManagedTsg *> gated() const;
   bool shouldBeClosed(const ManagedTsg &tsg) const;
   bool isHeld(const ManagedTsg &tsg, uint64_t now_ns) const;
+  std::vector<ManagedTsg *> members() const;
+  void letSkippedRun();
   void chooseMembers();
   bool isEnforced(const ManagedTsg &tsg) const;
   bool keepsWaits() const;

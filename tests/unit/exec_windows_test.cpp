@@ -137,6 +137,40 @@ TEST(ExecutorWindows, WaitsThatWerePromisedAreKept) {
     }
 }
 
+// In a window shorter than a round only some of the rotation are let run. When those have no work
+// any more, the others are.
+TEST(ExecutorWindows, OfTheRotationDoNotWaitForAMemberWithoutWork) {
+  QGPU_TRACE_SEED();
+  Bed bed;
+  bed.open();
+  constexpr uint64_t kStepNs = 50'000, kIdleNs = 20 * kMilli;
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE,
+                       {tenantOf(1, 60), tenantOf(2, 16), tenantOf(3, 2), tenantOf(4, 3)}));
+  const std::vector<size_t> all = {bed.add(1, synced(300)), bed.add(2, synced(300)),
+                                   bed.add(3, queued()), bed.add(4, queued())};
+  const auto ran = [&] {
+    uint64_t ns = 0;
+    for (const size_t i : all) ns += bed.tsg(i).run_ns;
+    return ns;
+  };
+  const auto is_open = [&](size_t i) { return bed.tsg(all[i]).enabled; };
+  bed.run(3 * kSecond);
+  unsigned tried = 0;
+  for (uint64_t end = bed.io.nowNs() + 60 * kSecond; tried < 10 && bed.io.nowNs() < end;) {
+    bed.run(kStepNs);
+    if (is_open(0) || is_open(1) || is_open(2) == is_open(3)) continue;
+    fakes::FakeTsg &due = bed.tsg(all[is_open(2) ? 2 : 3]);
+    due.work = {};
+    tried++;
+    const uint64_t before = ran(), from_ns = bed.io.nowNs();
+    while (ran() == before && bed.io.nowNs() < from_ns + kSecond) bed.run(kStepNs);
+    EXPECT_LT(bed.io.nowNs() - from_ns, kIdleNs);
+    due.work = queued();
+    bed.run(200 * kMilli);
+  }
+  EXPECT_EQ(tried, 10u);
+}
+
 // Each of the others had the engine beside one alone, so its slice was long when it fell asleep.
 TEST(ExecutorWindows, APromisedWaitIsKeptWhenAllWakeAtOnce) {
   QGPU_TRACE_SEED();
