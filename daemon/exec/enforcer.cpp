@@ -204,6 +204,7 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
     }
     tsg->gated = true;
     tsg->gated_ns = stop_ns;
+    tsg->gate_done_ns = last_stop_ns_;
     if (tsg->tenant) tsg->tenant->gates++;
   }
 }
@@ -308,20 +309,37 @@ bool Enforcer::isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) 
   return true;
 }
 
-void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
-  if (isSettingUp(tsg, found_us, now_ns)) return;
+void Enforcer::noteForeign(ManagedTsg &tsg, const Error &what, uint64_t value, uint64_t now_ns) {
   const bool quarrel = tsg.foreign_ns && now_ns < tsg.foreign_ns + kQuarrelNs;
   tsg.foreign_ns = now_ns;
   if (tsg.tenant) tsg.tenant->foreign_changes++;
-  const Error what{EPERM,
-                   "its slice was set to " + std::to_string(found_us) + " us by somebody else, " +
-                       std::to_string(tsg.sliceUs()) + " us put back",
-                   "SET_TIMESLICE"};
-  report_(EventKind::kForeignChange, tsg, what, found_us * 1000);
-  if (quarrel && !tsg.quarantined) {
-    tsg.quarantined = true;
-    report_(EventKind::kQuarantine, tsg, what, found_us * 1000);
-  }
+  report_(EventKind::kForeignChange, tsg, what, value);
+  if (!quarrel || tsg.quarantined) return;
+  tsg.quarantined = true;
+  report_(EventKind::kQuarantine, tsg, what, value);
+}
+
+// It may have more than is found, which a look tells: only what that does not is told of.
+void Enforcer::escaped(ManagedTsg &tsg, uint64_t now_ns) {
+  const bool again = tsg.escaped_ns && now_ns < tsg.escaped_ns + kQuarrelNs;
+  tsg.escaped_ns = now_ns;
+  tsg.gated = false;  // so that it is stopped anew
+  if (!again) return;
+  noteForeign(
+      tsg,
+      {EPERM, "it ran while it was stopped: somebody let it run, or it has TSGs that are not found",
+       "FIFO_DISABLE_CHANNELS"},
+      0, now_ns);
+}
+
+void Enforcer::foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns) {
+  if (isSettingUp(tsg, found_us, now_ns)) return;
+  noteForeign(tsg,
+              {EPERM,
+               "its slice was set to " + std::to_string(found_us) + " us by somebody else, " +
+                   std::to_string(tsg.sliceUs()) + " us put back",
+               "SET_TIMESLICE"},
+              found_us * 1000, now_ns);
   if (const auto done = controls_.setTimeslice(tsg.of, tsg.tsg, tsg.sliceUs()); !done)
     refused(tsg, done.error(), now_ns);
 }

@@ -47,6 +47,9 @@ class Enforcer {
   void letAllRun(uint64_t now_ns) { open(gated(), now_ns); }
   // Of those that their own driver may still be setting up.
   void readBackNew(uint64_t now_ns);
+  // It was seen running though it is stopped: it is stopped anew, and told of when that is so
+  // again.
+  void escaped(ManagedTsg &tsg, uint64_t now_ns);
   // Returns the processes some of whose objects are gone.
   std::vector<ProcessId> readBack(uint64_t now_ns);
   // Before a TSG is removed from the roster or given up: as found, and out of the gates file.
@@ -83,6 +86,7 @@ class Enforcer {
   void refused(ManagedTsg &tsg, const Error &error, uint64_t now_ns);
   bool isNew(const ManagedTsg &tsg, uint64_t now_ns) const;
   bool isSettingUp(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
+  void noteForeign(ManagedTsg &tsg, const Error &what, uint64_t value, uint64_t now_ns);
   void foreignChange(ManagedTsg &tsg, uint64_t found_us, uint64_t now_ns);
 
   core &core_;

@@ -55,6 +55,7 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
     } else {
       // What it has made since it was stopped is not stopped: all of it is, anew.
       if (tsg->tsg != *same) tsg->gated = false;
+      tsg->escaped_ns = 0;
       tsg->tsg = *same;
     }
   }
@@ -270,14 +271,16 @@ void Executor::tellAccount() {
 
 uint32_t Executor::awake() const { return core_.awake_tenants; }
 
-// It got the engine, or has it, while all that is known of it is stopped: it has more.
+// It got the engine, or has it, while all that is known of it is stopped: it has more, or was let
+// run.
 void Executor::noteEscapes() {
   for (const auto &tsg : roster_->tsgs()) {
     const Visitor *visitor = visitorOf(*tsg);
     if (!tsg->gated || !visitor) continue;
-    const uint64_t from_ns = tsg->gated_ns + kEscapeNs;
+    const uint64_t from_ns = tsg->gate_done_ns + kEscapeNs;
     const bool holds = account_->holder() == static_cast<uint32_t>(tsg->process.pid);
     if (visitor->last_start_ns < from_ns && !(holds && cardNs() > from_ns)) continue;
+    enforcer_->escaped(*tsg, cardNs());
     if (const auto it = processes_.find(tsg->process); it != processes_.end())
       it->second.process->lookAgain(options_.now_ns());
   }

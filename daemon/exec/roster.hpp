@@ -56,8 +56,10 @@ struct ManagedTsg {
   unsigned set_ups = 0;      // how often its own driver has set its slice since
   bool gated = false;
   uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed: the control was issued
+  uint64_t gate_done_ns = 0;             // and when it was over, of stopping
+  uint64_t escaped_ns = 0;               // it was seen running though stopped; 0 = not, as it is known
   bool breathes = false;    // let run for a moment, because nobody may be stopped for longer
-  uint64_t foreign_ns = 0;  // when somebody else last wrote its slice
+  uint64_t foreign_ns = 0;  // when somebody else last wrote its slice, or let it run
   bool quarantined = false;
   uint64_t refused_until_ns = 0;   // no writing before that
   uint64_t skipped_window_ns = 0;  // the window of the rotation in which it is not due

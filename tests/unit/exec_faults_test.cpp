@@ -382,11 +382,39 @@ TEST(ExecutorFaults, AContextThatIsMadeLateIsUnderTheSameCeiling) {
   late.work = queued();
   bed.run(3 * kSecond);
   EXPECT_EQ(bed.executor->stats().objects.size(), 2u);
+  EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u);
   // What it had too much until it was found is paid back.
   const uint64_t before = bed.tsg(a).run_ns + late.run_ns;
   bed.run(5 * kSecond);
   const auto ran = static_cast<double>(bed.tsg(a).run_ns + late.run_ns - before);
   EXPECT_LE(ran / 5e9, 0.31);
+}
+
+// The driver lets anybody enable any channel, and of a process one client is found.
+TEST(ExecutorFaults, WhoRunsThoughStoppedIsToldOfAndStoppedAnew) {
+  QGPU_TRACE_SEED();
+  for (const bool enables_itself : {true, false}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}));
+    const size_t a = bed.add(1, queued());
+    bed.run(10 * kSecond);
+    EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u);
+    const auto pid = bed.children[a]->pid();
+    if (!enables_itself) bed.io.addProcess(pid, 8, 6).work = queued();
+    for (int i = 0; i < 400; i++) {
+      bed.run(20 * kMilli);
+      if (enables_itself) bed.tsg(a).enabled = true;
+    }
+    EXPECT_GE(bed.count(EventKind::kForeignChange), 1u) << enables_itself;
+    EXPECT_EQ(bed.count(EventKind::kQuarantine), 1u) << enables_itself;
+    EXPECT_NE(bed.lastSentence(EventKind::kQuarantine).find("ran while it was stopped"),
+              std::string::npos);
+    // It pays for what it had.
+    if (enables_itself) {
+      EXPECT_LE(bed.shares({a}, 5 * kSecond)[0], 0.1);
+    }
+  }
 }
 
 // One that shares by slices is never stopped: the trace tells that another of its contexts runs.
