@@ -137,6 +137,7 @@ class Executor {
   void changeWindow(uint64_t now_ns);
   Visitor *visitorOf(const ManagedTsg &tsg);
   bool inOwnWindow(const ManagedTsg &tsg) const;
+  bool awaitStart(uint64_t held_from_ns);
   bool preempt(ManagedTsg &tsg, uint64_t now_ns);
   void noteAnswer(ManagedTsg &tsg, Visitor &visitor, bool work, unsigned times = 1);
   void noteVisits(ManagedTsg &tsg, Visitor &visitor, uint64_t short_ns, uint64_t long_ns);

@@ -44,6 +44,8 @@ constexpr unsigned kAsksCheap = 6, kAsksSure = 8, kAsksInDoubt = 32;
 constexpr uint64_t kAskPauseNs = 250 * kMs, kAskForgottenNs = 1000 * kMs;
 // Nor than this many times what one takes: in a crowd all others are stopped for it.
 constexpr uint64_t kAskCostTimes = 100, kAskUnknownCostTimes = 20;
+// Who is next is waited for for so many switches: of one, half was over at the END.
+constexpr uint64_t kStartSwitches = 2;
 // Its visit is waited for no longer than this.
 constexpr uint64_t kVisitMaxNs = 8 * kMs;
 // Who never waits long is held for a while.
@@ -76,6 +78,16 @@ bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
   for (const auto &one : roster_->tsgs())
     if (one->process == tsg.process && !controls_->preempt(one->of, one->tsg)) return false;
   return readTrace(now_ns);
+}
+
+// After the one that had the engine from this instant on was taken off: until somebody else's
+// START, or its next, or nobody has work. A reading takes 8 to 110 us, what comes next is there
+// after a switch.
+bool Executor::awaitStart(uint64_t held_from_ns) {
+  const uint64_t until_ns = cardNs() + kStartSwitches * options_.params.switch_ns;
+  while ((!account_->holder() || account_->heldFromNs() == held_from_ns) && cardNs() < until_ns)
+    if (!readTrace(cardNs())) return false;
+  return true;
 }
 
 // When in a window of its own it is asked: what had piled up before the window says nothing, so not
@@ -120,11 +132,10 @@ void Executor::probeHolder(uint64_t now_ns) {
                                             : now_ns <= last_ns + askGapNs(*tsg))
     return;
   probed_ns_ = now_ns;
-  const uint64_t end_ns = visitor.last_end_ns;
+  const uint64_t end_ns = visitor.last_end_ns, from_ns = account_->heldFromNs();
   if (!preempt(*tsg, now_ns)) return;
+  if ((own_window || visitor.last_end_ns != end_ns) && !awaitStart(from_ns)) return;
   const bool was_on = visitor.last_end_ns != end_ns;
-  // Its START may be recorded a little later than its END.
-  if (was_on && !account_->holder() && !readTrace(cardNs())) return;
   const bool work = was_on && account_->holder();
   if (account_->holder() == pid)
     account_->probed(cardNs(), work);
@@ -213,11 +224,8 @@ uint64_t Executor::askFromNs(const ManagedTsg &tsg, const Visitor &visitor) cons
 // long it computed; 0: it had no work; nothing: it cannot be said.
 std::optional<uint64_t> Executor::nextVisitNs(const ManagedTsg &tsg, ManagedTsg &other) {
   const Visitor &visitor = *visitorOf(tsg);
-  const uint64_t visits = visitor.visits;
-  if (!preempt(other, cardNs())) return std::nullopt;
-  // Its START may be recorded a little later than the other's END.
-  for (int i = 0; i < 2 && visitor.visits == visits; i++)
-    if (!readTrace(cardNs())) return std::nullopt;
+  const uint64_t visits = visitor.visits, from_ns = account_->heldFromNs();
+  if (!preempt(other, cardNs()) || !awaitStart(from_ns)) return std::nullopt;
   if (visitor.visits == visits) return 0;
   const uint64_t until_ns =
       visitor.last_start_ns + (visitor.long_visit_at_ns

@@ -390,9 +390,11 @@ uint32_t FakeRm::controlTsg(FakeTsg &tsg, const rm::Control &call) {
       advance(280'000);
       return rm::kOk;
     case rm::kCtrlTsgPreempt:
+      // It is saved when this returns, and not back yet.
+      advance(300'000);
       if (on_ == &tsg && phase_ == Phase::kRun) preempt_ = true;
       if (tsg.lost == FakeTsg::kUntilPreempted) tsg.lost = FakeTsg::kNo;
-      advance(400'000);
+      advance(100'000);
       return rm::kOk;
     default:
       return rm::kObjectNotFound;
@@ -432,7 +434,7 @@ uint32_t FakeRm::control(const rm::Control &call, int fd) {
         header.put = (header.put + 1) % kRecords;
       }
       pending_.clear();
-      advance(50'000);
+      advance(flush_ns);
       return rm::kOk;
     }
     case rm::kCtrlEventBufferUpdateGet:

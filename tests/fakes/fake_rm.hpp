@@ -80,6 +80,7 @@ class FakeRm final : public exec::RmIo {
   // The next enable of a TSG that was stopped is lost so.
   FakeTsg::Lost lose_next = FakeTsg::kNo;
   uint32_t status_of_trace = 0;
+  uint64_t flush_ns = 50'000;  // of the trace
   uint16_t record_type = 2;  // of the trace
   bool names_contexts = true;  // in the trace
   bool permit_duplicates = true, permit_looks = true;

@@ -75,6 +75,27 @@ TEST(Executor, LaunchAndSyncTenantGetsItsShareByWindows) {
   EXPECT_GE(got[0] + got[1], 0.95);
 }
 
+// A reading may be over long before who was taken off for it is back: 10 us on an H200's machine.
+TEST(Executor, WindowsDoNotDependOnHowFastTheTraceIsRead) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t flush_us : {2, 10, 50, 120}) {
+    Bed bed;
+    bed.io.flush_ns = flush_us * 1000;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 30), tenantOf(2, 70)}));
+    const size_t a = bed.add(1, synced(1000)), b = bed.add(2, queued());
+    bed.run(3 * kSecond);
+    double sum = 0;
+    for (int second = 0; second < 20; second++) {
+      const double share = bed.shares({a, b}, kSecond)[0];
+      sum += share;
+      // It may be tried in the rotation once more.
+      EXPECT_GE(share, 0.17) << flush_us << " us, second " << second;
+    }
+    EXPECT_GE(sum / 20, 0.28) << flush_us << " us";
+  }
+}
+
 TEST(Executor, LaunchAndSyncTenantAmongManyGetsItsShare) {
   QGPU_TRACE_SEED();
   Bed bed;

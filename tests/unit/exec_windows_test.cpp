@@ -143,7 +143,8 @@ TEST(ExecutorWindows, OfTheRotationDoNotWaitForAMemberWithoutWork) {
   QGPU_TRACE_SEED();
   Bed bed;
   bed.open();
-  constexpr uint64_t kStepNs = 50'000, kIdleNs = 20 * kMilli;
+  // Who has worked for long is asked again after 64 ms.
+  constexpr uint64_t kStepNs = 50'000, kIdleNs = 66 * kMilli;
   ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE,
                        {tenantOf(1, 60), tenantOf(2, 16), tenantOf(3, 2), tenantOf(4, 3)}));
   const std::vector<size_t> all = {bed.add(1, synced(300)), bed.add(2, synced(300)),
