@@ -413,6 +413,8 @@ uint64_t Executor::turn() {
   forgiveStall();
   noteNewContexts(turn_ns_);
   calibration_->turn(traced_ns_);
+  // What its processes take from one tenant more than from another is no debt.
+  if (calibration_->runs()) core_forgive(&core_, charged_ns_);
   if (trace_) progress_->check(*roster_, core_.looked_ns);
   if (trace_ && roster_->enforcing()) {
     probeHolder(cardNs());

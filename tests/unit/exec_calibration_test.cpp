@@ -168,6 +168,27 @@ TEST(Calibration, ChangesNothingOfAnybodyElse) {
   EXPECT_EQ(bed.begin(tenants).error().err, EBUSY);
 }
 
+// What it takes from one tenant more than from another is nobody's debt, nor a drift of slices.
+TEST(Calibration, SharesAreKeptRightAfterIt) {
+  QGPU_TRACE_SEED();
+  CalibrationBed bed;
+  ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 200), tenantOf(2, 100)}));
+  const std::vector<size_t> tenants = {bed.add(1, queued()), bed.add(2, queued())};
+  bed.run(5 * kSecond);
+  MeasureRequest request = bed.request(1, 2000, 3 * kSecond);
+  request.on_ns = 5 * kMilli;
+  request.off_ns = 15 * kMilli;
+  request.flags = kMeasureForce;
+  ASSERT_TRUE(bed.begin(request));
+  (void)bed.result();  // beside tenants it may not come to measure
+  bed.executor->endMeasuring();
+  bed.endOwn();
+  for (int second = 0; second < 15; second++) {
+    const auto got = bed.shares(tenants, kSecond);
+    EXPECT_NEAR(got[0] / (got[0] + got[1]), 2.0 / 3, 0.012) << "second " << second;
+  }
+}
+
 // For as long as whoever asked may still read what its processes counted, but not for ever.
 TEST(Calibration, WhatWasSetIsPutBackThoughNobodyHangsUp) {
   QGPU_TRACE_SEED();

@@ -222,7 +222,7 @@ check "a keeps its slice" slice_is_other a
 check "and all goes on" is_ok
 
 # ---- qgpud dies, and comes back ----
-# Against what was promised. What calibrating in between gave one of them too much is made good first.
+# Against what was promised.
 shares_are_kept() {
 	measure 1
 	note "a ran ${ran[a]} %"
