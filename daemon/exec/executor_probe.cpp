@@ -82,10 +82,10 @@ bool Executor::preempt(ManagedTsg &tsg, uint64_t now_ns) {
 
 // After the one that had the engine from this instant on was taken off: until somebody else's
 // START, or its next, or nobody has work. A reading takes 8 to 110 us, what comes next is there
-// after a switch.
+// after a switch. That nobody came is known of the time that was read, however late this is.
 bool Executor::awaitStart(uint64_t held_from_ns) {
   const uint64_t until_ns = cardNs() + kStartSwitches * options_.params.switch_ns;
-  while ((!account_->holder() || account_->heldFromNs() == held_from_ns) && cardNs() < until_ns)
+  while ((!account_->holder() || account_->heldFromNs() == held_from_ns) && traced_ns_ < until_ns)
     if (!readTrace(cardNs())) return false;
   return true;
 }
