@@ -167,7 +167,7 @@ void Enforcer::open(const std::vector<ManagedTsg *> &tsgs, uint64_t now_ns) {
       refused(*tsg, one.error(), now_ns);
       if (one.error().err != ENOENT && one.error().err != ESRCH) continue;  // tried again
     }
-    tsg->gated = false;
+    tsg->gated = tsg->leaks = false;
     tsg->opened_ns = now_ns;
   }
 }
@@ -198,12 +198,15 @@ void Enforcer::close(const std::vector<ManagedTsg *> &all, uint64_t now_ns) {
   last_stop_ns_ = card_ns_();
   for (ManagedTsg *tsg : tsgs) {
     const auto one = done ? done : controls_.disable(exec::channelsOf(tsg->of, tsg->tsg));
+    if (!done) last_stop_ns_ = card_ns_();
     if (!one) {
       refused(*tsg, one.error(), now_ns);
       continue;
     }
+    // What of it was stopped before is not stopped for longer than anybody because of the rest.
+    if (!tsg->gated) tsg->gated_ns = stop_ns;
     tsg->gated = true;
-    tsg->gated_ns = stop_ns;
+    tsg->leaks = false;
     tsg->gate_done_ns = last_stop_ns_;
     if (tsg->tenant) tsg->tenant->gates++;
   }
@@ -275,7 +278,8 @@ void Enforcer::letRun(uint64_t now_ns) {
 void Enforcer::stopOthers(uint64_t now_ns) {
   std::vector<ManagedTsg *> closing;
   for (const auto &tsg : roster_.tsgs())
-    if (!tsg->gated && !tsg->breathes && (shouldBeClosed(*tsg) || isHeld(*tsg, now_ns)))
+    if ((!tsg->gated || tsg->leaks) && !tsg->breathes &&
+        (shouldBeClosed(*tsg) || isHeld(*tsg, now_ns)))
       closing.push_back(tsg.get());
   close(closing, now_ns);
   core_taken(&core_, now_ns, nullptr, 0);
@@ -319,12 +323,7 @@ void Enforcer::noteForeign(ManagedTsg &tsg, const Error &what, uint64_t value, u
   report_(EventKind::kQuarantine, tsg, what, value);
 }
 
-// It may have more than is found, which a look tells: only what that does not is told of.
 void Enforcer::escaped(ManagedTsg &tsg, uint64_t now_ns) {
-  const bool again = tsg.escaped_ns && now_ns < tsg.escaped_ns + kQuarrelNs;
-  tsg.escaped_ns = now_ns;
-  tsg.gated = false;  // so that it is stopped anew
-  if (!again) return;
   noteForeign(
       tsg,
       {EPERM, "it ran while it was stopped: somebody let it run, or it has TSGs that are not found",

@@ -47,8 +47,7 @@ class Enforcer {
   void letAllRun(uint64_t now_ns) { open(gated(), now_ns); }
   // Of those that their own driver may still be setting up.
   void readBackNew(uint64_t now_ns);
-  // It was seen running though it is stopped: it is stopped anew, and told of when that is so
-  // again.
+  // It ran though it is stopped, and a look did not tell why.
   void escaped(ManagedTsg &tsg, uint64_t now_ns);
   // Returns the processes some of whose objects are gone.
   std::vector<ProcessId> readBack(uint64_t now_ns);

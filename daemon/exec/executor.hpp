@@ -157,6 +157,7 @@ class Executor {
   void probeHolder(uint64_t now_ns);
   uint64_t askFromNs(const ManagedTsg &tsg, const Visitor &visitor) const;
   void probeEarly(uint64_t now_ns);
+  bool runsThoughStopped(const ManagedTsg &tsg);
   void noteEscapes();
   void noteNewContexts(uint64_t now_ns);
   void turnReadBack(uint64_t now_ns);

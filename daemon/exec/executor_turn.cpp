@@ -27,6 +27,8 @@ constexpr uint64_t kStallNs = 1500 * kMs;
 constexpr uint64_t kReadBackNs = 1000 * kMs, kReadBackNewNs = 50 * kMs;
 // A START so long after the stop is not of what was stopped.
 constexpr uint64_t kEscapeNs = 3 * kMs;
+// What was seen so long ago has nothing to do with what is seen now.
+constexpr uint64_t kEscapeKnownNs = 10'000 * kMs;
 constexpr uint64_t kEndedLookNs = 100 * kMs;
 // Who uses the card for so long and is not found is not going to be.
 constexpr uint64_t kUnseenNs = 1000 * kMs;
@@ -54,7 +56,7 @@ void Executor::updateObjects(const ProcessId &id, Managed &managed) {
       gone.push_back(tsg->tsg.handle);
     } else {
       // What it has made since it was stopped is not stopped: all of it is, anew.
-      if (tsg->tsg != *same) tsg->gated = false;
+      if (tsg->tsg != *same) tsg->leaks = true;
       tsg->escaped_ns = 0;
       tsg->tsg = *same;
     }
@@ -245,6 +247,7 @@ void Executor::forgiveStall() {
     core_forgive(&core_, charged_ns_);
     account_->forgive();
     enforcer_->letAllRun(cardNs());
+    for (const auto &tsg : roster_->tsgs()) tsg->escaped_ns = 0;
     report(EventKind::kStalled, kNoTenant, 0,
            "the executor did nothing for " + (ns ? std::to_string(ns / kMs) + " ms" : "seconds") +
                (opened ? ", and what it had stopped ran" : ""),
@@ -271,18 +274,33 @@ void Executor::tellAccount() {
 
 uint32_t Executor::awake() const { return core_.awake_tenants; }
 
-// It got the engine, or has it, while all that is known of it is stopped: it has more, or was let
-// run.
+// It got the engine, or had it when the trace was last read, while all that is known of it is
+// stopped. Who has had it since before that cannot be cut.
+bool Executor::runsThoughStopped(const ManagedTsg &tsg) {
+  const Visitor *visitor = visitorOf(tsg);
+  if (!tsg.gated || tsg.leaks || !visitor) return false;
+  const uint64_t from_ns = tsg.gate_done_ns + kEscapeNs;
+  if (visitor->last_start_ns >= from_ns) return true;
+  const bool holds = account_->holder() == static_cast<uint32_t>(tsg.process.pid);
+  return holds && visitor->last_start_ns > tsg.gated_ns && traced_ns_ > from_ns;
+}
+
+// It has more than is known, which a look tells, or was let run: told of is what a look that was
+// over since then does not explain.
 void Executor::noteEscapes() {
+  const uint64_t now_ns = options_.now_ns();
   for (const auto &tsg : roster_->tsgs()) {
-    const Visitor *visitor = visitorOf(*tsg);
-    if (!tsg->gated || !visitor) continue;
-    const uint64_t from_ns = tsg->gate_done_ns + kEscapeNs;
-    const bool holds = account_->holder() == static_cast<uint32_t>(tsg->process.pid);
-    if (visitor->last_start_ns < from_ns && !(holds && cardNs() > from_ns)) continue;
-    enforcer_->escaped(*tsg, cardNs());
-    if (const auto it = processes_.find(tsg->process); it != processes_.end())
-      it->second.process->lookAgain(options_.now_ns());
+    if (!runsThoughStopped(*tsg)) continue;
+    tsg->leaks = true;
+    const auto it = processes_.find(tsg->process);
+    if (it == processes_.end()) continue;
+    Process &process = *it->second.process;
+    const bool is_known = tsg->escaped_ns && now_ns < tsg->escaped_ns + kEscapeKnownNs;
+    // The look that is awaited would begin anew.
+    if (is_known && process.finishedNs() < tsg->escaped_ns) continue;
+    if (is_known) enforcer_->escaped(*tsg, cardNs());
+    tsg->escaped_ns = now_ns;
+    process.lookAgain(now_ns);
   }
 }
 

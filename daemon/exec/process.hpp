@@ -128,6 +128,8 @@ class Process {
   uint32_t tenant() const { return tenant_; }
   void setTenant(uint32_t tenant) { tenant_ = tenant; }
   const Wait &wait() const { return wait_; }
+  // When the last look was over.
+  uint64_t finishedNs() const { return finished_ns_; }
   // A look has begun and is not over.
   bool looks() const { return wait_.quick_ns != kNever || wait_.full_ns != kNever; }
 

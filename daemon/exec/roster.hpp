@@ -57,7 +57,8 @@ struct ManagedTsg {
   bool gated = false;
   uint64_t gated_ns = 0, opened_ns = 0;  // when that last changed: the control was issued
   uint64_t gate_done_ns = 0;             // and when it was over, of stopping
-  uint64_t escaped_ns = 0;               // it was seen running though stopped; 0 = not, as it is known
+  bool leaks = false;                    // not all of it may be stopped: all is, anew
+  uint64_t escaped_ns = 0;  // of the own clock: it was seen running so; 0 = not, as it is known
   bool breathes = false;    // let run for a moment, because nobody may be stopped for longer
   uint64_t foreign_ns = 0;  // when somebody else last wrote its slice, or let it run
   bool quarantined = false;

@@ -410,10 +410,79 @@ TEST(ExecutorFaults, WhoRunsThoughStoppedIsToldOfAndStoppedAnew) {
     EXPECT_EQ(bed.count(EventKind::kQuarantine), 1u) << enables_itself;
     EXPECT_NE(bed.lastSentence(EventKind::kQuarantine).find("ran while it was stopped"),
               std::string::npos);
-    // It pays for what it had.
+    // It pays for what it had, once what it did last was found.
     if (enables_itself) {
+      bed.run(kSecond);
       EXPECT_LE(bed.shares({a}, 5 * kSecond)[0], 0.1);
     }
+  }
+}
+
+// What is known of it is stopped all the same, and must not stay so.
+TEST(ExecutorFaults, WhoEscapedIsLetRunAtTheEnd) {
+  QGPU_TRACE_SEED();
+  for (const bool stops : {true, false}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 100'000)}));
+    const size_t a = bed.add(1, queued());
+    bed.run(5 * kSecond);
+    bed.io.addProcess(bed.children[a]->pid(), 8, 6).work = queued();
+    // One turn after the other, up to the end of the one in which it is seen.
+    bool told = false;
+    for (int i = 0; i < 10'000 && !told; i++) {
+      const uint64_t wait_ns = bed.executor->turn();
+      for (const Event &event : bed.executor->takeEvents())
+        told |= event.kind == EventKind::kForeignChange;
+      if (!told) bed.io.advance(wait_ns);
+    }
+    ASSERT_TRUE(told);
+    if (stops) {
+      bed.executor->stop();
+    } else {
+      ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100)}));
+      bed.run(kSecond);
+    }
+    EXPECT_TRUE(bed.tsg(a).enabled) << stops;
+  }
+}
+
+// Of a kernel that nothing can stop the rest runs on.
+TEST(ExecutorFaults, WhoCannotBeCutHasNotEscaped) {
+  QGPU_TRACE_SEED();
+  for (const uint64_t kernel_ms : {10, 40, 100, 250}) {
+    Bed bed;
+    bed.open();
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, {tenantOf(1, 100, 0, 300'000)}));
+    fakes::FakeWork work = synced(kernel_ms * 1000);
+    work.uncuttable = true;
+    bed.add(1, work);
+    bed.run(60 * kSecond);
+    EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u) << kernel_ms << " ms";
+  }
+}
+
+// What the trace said last may be older than the stop.
+TEST(ExecutorFaults, WhoIsStoppedBySlowControlsHasNotEscaped) {
+  QGPU_TRACE_SEED();
+  for (const uint32_t slow : {rm::kCtrlTsgGetTimeslice, rm::kCtrlTsgSetTimeslice,
+                              rm::kCtrlFifoDisableChannels, rm::kCtrlEventBufferFlush}) {
+    Bed bed;
+    bed.open();
+    bed.io.slow_ns[slow] = 4 * kMilli;
+    std::vector<PlanTenant> tenants = equalTenants(4);
+    for (PlanTenant &tenant : tenants) tenant.ceiling_ppm = 200'000;
+    tenants[0].work_class = QGPU_CLASS_ONLINE;
+    ASSERT_TRUE(bed.plan(QGPU_POLICY_BURST_SHARE, tenants));
+    for (uint32_t id = 1; id <= 4; id++)
+      bed.add(id, id == 1 ? paced(300, 5000, 4) : queued());
+    for (int i = 0; i < 30; i++) {
+      // Its own driver may still be setting it up.
+      bed.add(2, queued());
+      bed.run(kSecond);
+      bed.end(bed.children.size() - 1);
+    }
+    EXPECT_EQ(bed.count(EventKind::kForeignChange), 0u) << std::hex << slow;
   }
 }
 
