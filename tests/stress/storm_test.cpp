@@ -99,8 +99,9 @@ class Storm {
       weights += weightOf(i);
       shared += static_cast<double>(ran[i]);
     }
+    // Over 4 s (W) is 0.16 pp, and looks cost up to 0.28: theory.rst.
     EXPECT_NEAR(static_cast<double>(ran[0]) / static_cast<double>(world_.nowNs() - from), 0.2,
-                0.003);
+                0.0045);
     for (size_t i = 1; i < ran.size(); i++)
       EXPECT_NEAR(static_cast<double>(ran[i]) / shared, weightOf(i) / weights, 0.02) << i;
     EXPECT_GT(nobody_.sim->channel().completed() - served, 40u) << "the unknown channel starves";
