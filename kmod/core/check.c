@@ -64,8 +64,10 @@ static int check_wakes(const struct core_params *params, const struct core_setti
 
 	core_crowd_of(&crowd, params, settings, count);
 	for (i = 0; i < count; i++) {
+		if (!settings[i].wake_ns)
+			continue;
 		bound = core_wake_bound_of(&crowd, &settings[i]);
-		if (!settings[i].wake_ns || settings[i].wake_ns >= bound.ns)
+		if (settings[i].wake_ns >= bound.ns)
 			continue;
 		if (refusal)
 			refusal->bound = bound;
