@@ -159,6 +159,8 @@ class CardCompiler {
   // A wait that no plan of this card can keep.
   void checkWakes(const std::vector<Asked> &asked, const DesiredCard &desired,
                   const CardInfo &card) {
+    const auto is_asked = [](const Asked &one) { return one.resolved.wake_ns.value != 0; };
+    if (std::none_of(asked.begin(), asked.end(), is_asked)) return;
     const auto bounds = wakeBoundsOf(desired, switchNsOf(desired.method, card.switch_ns));
     for (size_t i = 0; i < asked.size(); ++i) {
       const auto &[wake_ns, line] = asked[i].resolved.wake_ns;
